@@ -1,6 +1,14 @@
 import type { EncodedPart, Encoding } from "../core/encoding/encoding.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { ControlTotal, MethodPattern, PhysicalChecksum, Resource, Revision, VerificationPath, VerificationProfile } from "../core/model/records.ts";
+import type {
+  ControlTotal,
+  MethodPattern,
+  PhysicalChecksum,
+  Resource,
+  Revision,
+  VerificationPath,
+  VerificationProfile,
+} from "../core/model/records.ts";
 import type { DefinitionDocuments } from "../core/rows/retained.ts";
 import type { Finding } from "../manifests/finding.ts";
 
