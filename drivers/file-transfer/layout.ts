@@ -9,6 +9,7 @@ const keySegment = /^[A-Za-z0-9_][A-Za-z0-9_.=-]{0,199}$/;
 const objectName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
 const tokens = ["definition", "account", "day"] as const;
 type Token = (typeof tokens)[number];
+const tokenPattern = /^\{[^{}]*\}$/;
 const knownTokens = tokens.map((word) => `{${word}}`).join(", ");
 const segmentRule = "must start with a letter, digit, _ or token and hold only letters, digits, _ . = - and tokens";
 
@@ -73,10 +74,10 @@ export function parsePathTemplate(text: string): {
   if (segments.length > maxTemplateSegments) problems.push(`has more than ${maxTemplateSegments} segments`);
   const template = segments.map((segment, index) => {
     const parts = segment.split(/(\{[^{}]*\})/).filter((part) => part !== "");
-    const sample = parts.map((part) => (part.startsWith("{") ? "x" : part)).join("");
+    const sample = parts.map((part) => (tokenPattern.test(part) ? "x" : part)).join("");
     if (!keySegment.test(sample)) problems.push(`segment ${index + 1} ${segmentRule}`);
     return parts.map((part) => {
-      if (!part.startsWith("{")) return part;
+      if (!tokenPattern.test(part)) return part;
       const token = tokens.find((word) => `{${word}}` === part);
       if (token === undefined) problems.push(`segment ${index + 1} has an unknown token; known are ${knownTokens}`);
       return { token: token ?? "day" };
