@@ -1,19 +1,24 @@
+import type { Hasher } from "../core/digest/hasher.ts";
 import type { DecodedRecord, DecodeLimits } from "../core/encoding/encoding.ts";
 import type { RowProfile } from "../core/rows/profile.ts";
 
-export interface Hasher {
-  update(bytes: Uint8Array): void;
-  /** Lower-case hex. May be called once. */
-  hex(): string;
-}
+export type { Hasher };
 
 /** What the verifier needs from where it runs; the verifier itself imports nothing of Node. */
 export interface VerifierPlatform {
   hasher(algorithm: "sha256" | "sha512"): Hasher;
   /** Streaming inflate of one gzip member or a zstd stream. Ends with a WaybillError problem RESOURCE_TOO_LARGE at a limit, INVALID_STREAM when damaged or followed by trailing bytes. */
-  decompress(compression: "gzip" | "zstd", bytes: AsyncIterable<Uint8Array>, limits: DecodeLimits): AsyncIterable<Uint8Array>;
+  decompress(
+    compression: "gzip" | "zstd",
+    bytes: AsyncIterable<Uint8Array>,
+    limits: DecodeLimits,
+  ): AsyncIterable<Uint8Array>;
   /** Rows of one Parquet object, consumed from a stream that is hashed by the caller while it passes. */
-  parquetRows(bytes: AsyncIterable<Uint8Array>, profile: RowProfile, limits: DecodeLimits): AsyncIterable<readonly DecodedRecord[]>;
+  parquetRows(
+    bytes: AsyncIterable<Uint8Array>,
+    profile: RowProfile,
+    limits: DecodeLimits,
+  ): AsyncIterable<readonly DecodedRecord[]>;
   /** Sorts canonical rows by key bytes when files arrive unsorted; bounded memory. Yields in unsigned byte order of `key`. */
   sort(rows: AsyncIterable<readonly SortableRow[]>): AsyncIterable<readonly SortableRow[]>;
 }

@@ -98,7 +98,7 @@ describe("canonicalJson", () => {
   it("B40 refuses what JSON.stringify would drop or convert", () => {
     const holes: unknown[] = [1];
     holes.length = 3;
-    const values = [
+    const values: unknown[] = [
       undefined,
       { a: 1, note: undefined },
       new Map(),
