@@ -7,7 +7,7 @@ export interface Encoding {
   readonly format: FileFormat;
   /** snappy is Parquet only. Parquet compresses inside the file; jsonl and csv are one gzip member or zstd stream per object. */
   readonly compression: FileCompression;
-  /** gzip 1..9, default 5; zstd 1..19, default 3. Ignored by none and snappy. */
+  /** gzip 1..9, default 5; zstd 1..19, default 3. Ignored by none, snappy and the gzip inside Parquet. */
   readonly level?: number;
   /** Rows per part, at least 1. The last part may be shorter; a zero-row revision is one part. */
   readonly rowsPerPart: number;
