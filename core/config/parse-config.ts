@@ -2,6 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { type Problem, WaybillError } from "../errors.ts";
 import type { JsonValue } from "../json.ts";
 import { parseInstant } from "../model/instant.ts";
+import { isTimeZone } from "../model/period.ts";
 import type { DeliveryConfig, WaybillConfig } from "./config.ts";
 import { configSchema } from "./config-schema.ts";
 import { schemaProblems } from "./schema-problems.ts";
@@ -98,19 +99,8 @@ function scheduleRules({ schedule }: DeliveryConfig): readonly Rule[] {
   if (alignment !== "billing_cycle" && period_anchor !== undefined) {
     rules.push({ code, field: "schedule.period_anchor", what: "is for alignment billing_cycle only" });
   }
-  if (period_timezone !== undefined && !isTimezone(period_timezone)) {
+  if (period_timezone !== undefined && !isTimeZone(period_timezone)) {
     rules.push({ code, field: "schedule.period_timezone", what: "must be an IANA zone such as America/New_York" });
   }
   return rules;
-}
-
-/** True for a name of the IANA time zone database. Numeric offsets are none: they do not say when clocks change. */
-export function isTimezone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }

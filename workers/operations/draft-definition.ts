@@ -1,0 +1,98 @@
+import type { ColumnType } from "../../core/rows/profile.ts";
+import type { InferredMember } from "./infer-members.ts";
+
+export interface Draft {
+  readonly definitionId: string;
+  readonly primaryKeys: readonly string[];
+  readonly members: readonly InferredMember[];
+  /** Where the types come from, for the first comment: a bare file name and a row count. */
+  readonly source: { readonly name: string; readonly rowCount: number };
+}
+
+/** Text of a definition file for a person to finish: complete and valid as it stands, with a comment where only a person knows better. */
+export function draftDefinition(draft: Draft): string {
+  const { definitionId, primaryKeys, members, source } = draft;
+  const mediaBuyMember = members.find((member) => member.name === "media_buy_id");
+  const summed = members.filter((member) => isSummable(member.type) && !primaryKeys.includes(member.name));
+  const lines = [
+    `# Drafted from ${source.name} (${source.rowCount} rows). Read the lines with "CHECK", then ship with it.`,
+    "# Once a revision was published under this id its documents are pinned: a later change needs a new report_definition_id.",
+    "waybill_definition: 1",
+    `report_definition_id: ${scalar(definitionId)}`,
+    `reporting_profile: ${scalar(`${definitionId}-v1`)}`,
+    'schema_version: "1.0"',
+    "",
+    "# CHECK: one row is one what?",
+    `grain: ${scalar(grainOf(primaryKeys))}`,
+    "# CHECK: where you publish the pinned documents for buyers.",
+    "documents_base_uri: https://schemas.seller.example/reporting",
+    "# CHECK: the system the rows come from.",
+    'source: {provider: {domain: seller.example}, system: ad-server, api_version: "1"}',
+    "# The calendar that days and periods follow: utc, account_timezone or source_timezone.",
+    "calendar: {timezone_basis: utc}",
+    "",
+    "# Together these name a row; no two rows may share them.",
+    `primary_keys: [${primaryKeys.map(scalar).join(", ")}]`,
+    mediaBuyMember === undefined
+      ? "# media_buy_member: the member that holds the media buy id, if there is one"
+      : "media_buy_member: media_buy_id",
+    "",
+    "# In column order. missing: forbidden (default), null (the member is there, its value may be null) or absent (left out).",
+    "members:",
+    ...members.flatMap(memberLines),
+    "",
+    "# Sums that sender and receiver compare. Add unit: to amounts, for example unit: USD.",
+    summed.length === 0 ? "control_totals: []" : "control_totals:",
+    ...summed.map(({ name }) => `  - {name: ${scalar(totalName(name))}, member: ${scalar(name)}${unitOf(name)}}`),
+    "",
+    "# For --finality official, say when a period may be closed:",
+    "# finality_policies:",
+    "#   - {finality_policy_id: close-4h, basis: contractual_cutoff, duration_after_period_end: PT4H}",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function memberLines(member: InferredMember): readonly string[] {
+  const missing = member.missing === "forbidden" ? "" : `, missing: "${member.missing}"`;
+  const line = `  - {name: ${scalar(member.name)}, ${typeText(member.type)}${missing}}`;
+  return [...member.notes.map((note) => `  # CHECK ${scalar(member.name)}: ${note}.`), line];
+}
+
+function typeText(type: ColumnType): string {
+  switch (type.kind) {
+    case "decimal-string":
+      return `type: decimal-string, precision: ${type.precision}, scale: ${type.scale}`;
+    case "integer-string":
+      return type.column === "int64" ? "type: integer-string" : "type: integer-string, column: decimal38";
+    case "timestamp":
+      return `type: timestamp, fraction: ${type.fraction}`;
+    default:
+      return `type: ${type.kind}`;
+  }
+}
+
+/** Types whose values add up exactly. */
+export function isSummable(type: ColumnType): boolean {
+  return type.kind === "integer" || type.kind === "integer-string" || type.kind === "decimal-string";
+}
+
+function grainOf(primaryKeys: readonly string[]): string {
+  const words = primaryKeys.map((key) => key.replace(/_(?:id|date)$/, "").replace(/^report$/, "day"));
+  return words.join("-").replace(/[^A-Za-z0-9_.:-]/g, "-") || "row";
+}
+
+/** Names of control totals are ids that start with a letter; most member names are such already. */
+function totalName(member: string): string {
+  const name = member.replace(/[^A-Za-z0-9_.:-]/g, "_");
+  return /^[A-Za-z]/.test(name) ? name.slice(0, 128) : `total_${name}`.slice(0, 128);
+}
+
+function unitOf(name: string): string {
+  return /^(?:impressions|clicks|views|conversions|completions)$/.test(name) ? `, unit: ${name}` : "";
+}
+
+/** A YAML scalar that is text in every reader: plain where that is beyond doubt, else quoted. */
+function scalar(text: string): string {
+  const isPlain = /^[A-Za-z][A-Za-z0-9_.-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
+  return isPlain ? text : JSON.stringify(text);
+}
