@@ -63,7 +63,7 @@ function decodeCells(cells: readonly (string | null)[], columns: readonly Column
     if (column === undefined || cell === undefined) continue;
     const { name, missing } = column.member;
     if (cell === null) {
-      if (missing === "null") setMember(row, name, null);
+      if (missing === "null" || missing === "null-or-absent") setMember(row, name, null);
       else if (missing === "forbidden") return cellProblem(number, name, new CellFault("MISSING_MEMBER", "is empty"));
       continue;
     }
@@ -99,7 +99,8 @@ function columnsOf(
     seen.add(name);
   }
   for (const { name, missing } of profile.members) {
-    if (!seen.has(name) && missing !== "absent") problems.push(headerProblem("MISSING_MEMBER", name, "has no column"));
+    const mayLackColumn = missing === "absent" || missing === "null-or-absent";
+    if (!seen.has(name) && !mayLackColumn) problems.push(headerProblem("MISSING_MEMBER", name, "has no column"));
   }
   if (problems.length > 0) throw new WaybillError("content", problems);
   return columns;

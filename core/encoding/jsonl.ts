@@ -1,7 +1,33 @@
+import { canonicalJson } from "../canonical-json.ts";
 import type { JsonObject, JsonValue } from "../json.ts";
 import { JsonError, parseJson } from "../strict-json.ts";
 import type { DecodedRecord, DecodeLimits } from "./encoding.ts";
+import { notEncodable, type RowEncoder } from "./row-encoder.ts";
 import { isLongerThan, type TextRange, textBlocks, tooLarge } from "./text-blocks.ts";
+
+/**
+ * JSON Lines: each row is its RFC 8785 text and a line feed. U+0085, U+2028 and U+2029 are escaped, since many readers take them for
+ * line ends; the value, and so the canonical digest, stays the same.
+ */
+export const jsonlEncoder: RowEncoder = {
+  head: "",
+  encode(row, number) {
+    let text: string;
+    try {
+      text = canonicalJson(row);
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error;
+      throw notEncodable(number, error.member, `has no JSON form: ${error.message}`);
+    }
+    return `${escapeLineEnds(text)}\n`;
+  },
+};
+
+/** Outside of strings JSON text has none of these characters, so they may be replaced wherever they stand. */
+function escapeLineEnds(text: string): string {
+  if (!/[\u0085\u2028\u2029]/.test(text)) return text;
+  return text.replaceAll("\u0085", "\\u0085").replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+}
 
 /**
  * Records of a JSON Lines object, in batches. A record is one line, ended by byte 0x0A alone; blank lines are passed over.
