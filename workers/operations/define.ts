@@ -48,6 +48,8 @@ export async function define(request: DefineRequest): Promise<DefineResult> {
   await readAll(batches, inference, keyCheck, request.onProgress);
 
   const members = inference.members();
+  const unnamable = members.flatMap(nameProblem);
+  if (unnamable.length > 0) throw new WaybillError("content", unnamable);
   const problems = keyProblems(request.primaryKeys, members, keyCheck, inference.rowCount);
   if (problems.length > 0) throw new WaybillError("usage", problems);
   const text = draftDefinition({
@@ -60,6 +62,13 @@ export async function define(request: DefineRequest): Promise<DefineResult> {
   if (path !== undefined) await writeFile(path, text, { flag: "wx" });
   const notes = members.flatMap((member) => member.notes.map((note) => ({ member: member.name, note })));
   return { text, path, rowCount: inference.rowCount, notes };
+}
+
+/** Every table and header must be able to carry a member's name as it stands. */
+function nameProblem({ name }: InferredMember): readonly Problem[] {
+  if (/^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) return [];
+  const message = `the member ${JSON.stringify(name)} cannot be delivered under its name; rename it at the source (letters, digits and _, at most 128)`;
+  return [{ code: "MEMBER_NAME", message, member: name }];
 }
 
 const maxRowProblems = 100;

@@ -1,3 +1,4 @@
+import { isSummable } from "../../core/rows/column-type.ts";
 import type { ColumnType } from "../../core/rows/profile.ts";
 import type { InferredMember } from "./infer-members.ts";
 
@@ -28,7 +29,7 @@ export function draftDefinition(draft: Draft): string {
     "documents_base_uri: https://schemas.seller.example/reporting",
     "# CHECK: the system the rows come from.",
     'source: {provider: {domain: seller.example}, system: ad-server, api_version: "1"}',
-    "# The calendar that days and periods follow: utc, account_timezone or source_timezone.",
+    "# The clock that days follow: utc, account_timezone, schedule_timezone, or configured_timezone with timezone: Area/City.",
     "calendar: {timezone_basis: utc}",
     "",
     "# Together these name a row; no two rows may share them.",
@@ -41,13 +42,17 @@ export function draftDefinition(draft: Draft): string {
     "members:",
     ...members.flatMap(memberLines),
     "",
-    "# Sums that sender and receiver compare. Add unit: to amounts, for example unit: USD.",
+    summed.length === 0
+      ? "# CHECK: no member can be summed exactly, and at least one control total is needed."
+      : "# Sums that sender and receiver compare. Add unit: to amounts, for example unit: USD.",
     summed.length === 0 ? "control_totals: []" : "control_totals:",
     ...summed.map(({ name }) => `  - {name: ${scalar(totalName(name))}, member: ${scalar(name)}${unitOf(name)}}`),
     "",
-    "# For --finality official, say when a period may be closed:",
-    "# finality_policies:",
-    "#   - {finality_policy_id: close-4h, basis: contractual_cutoff, duration_after_period_end: PT4H}",
+    "# CHECK: when may a period be closed for good (ship --finality official)? Also source_final and stabilized.",
+    "finality_policies:",
+    "  - {finality_policy_id: close-4h, basis: contractual_cutoff, duration_after_period_end: PT4H}",
+    "# CHECK: for how long after its end a period is queried again for corrections.",
+    "restatement: {source_requery_duration: P7D}",
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -71,20 +76,14 @@ function typeText(type: ColumnType): string {
   }
 }
 
-/** Types whose values add up exactly. */
-export function isSummable(type: ColumnType): boolean {
-  return type.kind === "integer" || type.kind === "integer-string" || type.kind === "decimal-string";
-}
-
 function grainOf(primaryKeys: readonly string[]): string {
   const words = primaryKeys.map((key) => key.replace(/_(?:id|date)$/, "").replace(/^report$/, "day"));
   return words.join("-").replace(/[^A-Za-z0-9_.:-]/g, "-") || "row";
 }
 
-/** Names of control totals are ids that start with a letter; most member names are such already. */
+/** Names of control totals start with a letter; most member names do already. */
 function totalName(member: string): string {
-  const name = member.replace(/[^A-Za-z0-9_.:-]/g, "_");
-  return /^[A-Za-z]/.test(name) ? name.slice(0, 128) : `total_${name}`.slice(0, 128);
+  return /^[A-Za-z]/.test(member) ? member : `total${member}`.slice(0, 128);
 }
 
 function unitOf(name: string): string {
