@@ -6,6 +6,9 @@ import { bodyOf, collect } from "../../../faults/bodies.ts";
 import { describePeer } from "../../../servers/peers.ts";
 import { type S3Identity, type S3Server, startS3 } from "../../../servers/s3.ts";
 
+const ignore = (): void => undefined;
+const silent = { trace: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };
+
 describePeer("s3", "S3", () => {
   let server: S3Server;
   let count = 0;
@@ -24,6 +27,8 @@ describePeer("s3", "S3", () => {
       region: server.region,
       forcePathStyle: true,
       maxAttempts: 1,
+      // The SDK's own logger writes to the console.
+      logger: silent,
       credentials: identity,
     });
 
