@@ -1,6 +1,18 @@
-import type { JsonObject } from "../json.ts";
 import type { FailureCode } from "../failure-table.ts";
-import type { Materialization, ObligationFacts, Resource, Revision, Schedule, Verification, VerificationPath, VerificationProfile, FeedPurpose, Finality, ReconciliationMode } from "../model/records.ts";
+import type { JsonObject } from "../json.ts";
+import type {
+  FeedPurpose,
+  Finality,
+  Materialization,
+  ObligationFacts,
+  ReconciliationMode,
+  Resource,
+  Revision,
+  Schedule,
+  Verification,
+  VerificationPath,
+  VerificationProfile,
+} from "../model/records.ts";
 import type { RetainedPart } from "../rows/retained.ts";
 
 /** Who may see a record. Every query has it in its WHERE. `operator` is the seller's own command line, never a caller of the server. */

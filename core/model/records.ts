@@ -134,6 +134,9 @@ export interface Obligation extends ObligationFacts {
   readonly successful_materialization_count?: number;
   readonly receipt_count?: number;
   readonly accepted_receipt_count?: number;
+  readonly adjustment_receipt_count?: number;
+  readonly accepted_adjustment_receipt_count?: number;
+  readonly pending_adjustment_count?: number;
   readonly issues: readonly JsonObject[];
   readonly resource_retained_until?: string;
 }

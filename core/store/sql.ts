@@ -1,3 +1,4 @@
+/** What a statement takes and gives. bigint also for parameters of bigint columns; Uint8Array for bytea. */
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
 /** bigint columns arrive as bigint, text as string, bytea as Uint8Array, boolean as boolean, integer as number. */
 export type SqlRow = { readonly [column: string]: SqlValue };
@@ -14,7 +15,7 @@ export interface Sql {
 
 /** A ledger database with a lifetime. */
 export interface Database extends Sql {
-  /** Runs a migration script of several statements; never with user text. */
+  /** Runs a migration script of several statements in one transaction, all or nothing; never with user text. */
   script(text: string): Promise<void>;
   close(): Promise<void>;
 }
