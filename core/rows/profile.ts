@@ -22,8 +22,11 @@ export type ColumnType =
 export interface ProfileMember {
   readonly name: string;
   readonly type: ColumnType;
-  /** A NULL cell. `forbidden`: the member is required and never null; `null`: JSON null, member always present; `absent`: the member is left out, never null. */
-  readonly missing: "forbidden" | "null" | "absent";
+  /**
+   * A NULL cell. `forbidden`: the member is required and never null; `null`: JSON null, member always present; `absent`: the member is
+   * left out, never null. `null-or-absent` comes from row schemas of others only: both are legal, and only JSON tells them apart.
+   */
+  readonly missing: "forbidden" | "null" | "absent" | "null-or-absent";
 }
 
 export interface ControlTotalRule {

@@ -52,8 +52,14 @@ export interface MediaBuyTotals {
  * DeliveryError CONTENT_CONFLICT. open: every byte is re-hashed while read; a mismatch is DeliveryError REVISION_UNREADABLE.
  */
 export interface RetainedStore {
-  put(retained: RetainedRevision, documents: DefinitionDocuments, parts: ReadonlyMap<string, ByteSource>): Promise<void>;
-  describe(revisionId: string): Promise<{ readonly retained: RetainedRevision; readonly documents: DefinitionDocuments } | undefined>;
+  put(
+    retained: RetainedRevision,
+    documents: DefinitionDocuments,
+    parts: ReadonlyMap<string, ByteSource>,
+  ): Promise<void>;
+  describe(
+    revisionId: string,
+  ): Promise<{ readonly retained: RetainedRevision; readonly documents: DefinitionDocuments } | undefined>;
   /** Bytes of one part; the caller hashes through `ByteSource.sha256` of the description. */
   openPart(revisionId: string, part: RetainedPart): AsyncIterable<Uint8Array>;
 }
