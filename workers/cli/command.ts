@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Places } from "../operations/config-file.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Output } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
@@ -8,10 +9,8 @@ export interface CommandContext {
   readonly output: Output;
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
-  /** `--ledger`: folder of the embedded ledger as the user gave it, if so. */
-  readonly ledger: string | undefined;
-  /** `--config`: path of the configuration file as the user gave it, if so. */
-  readonly config: string | undefined;
+  /** Working folder, `--config` and `--ledger`. */
+  readonly places: Places;
 }
 
 /** The work of a command; what it returns is the exit code. Everything thrown is reported in one place. */

@@ -1,16 +1,18 @@
 import { Command, CommanderError } from "commander";
 import type { CommandContext, CommandWork } from "./command.ts";
+import { addConfigCommand } from "./commands/config.ts";
 import { addDefineCommand } from "./commands/define.ts";
+import { addInitCommand } from "./commands/init.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { createOutput } from "./output.ts";
 import { reportError } from "./report-error.ts";
 import type { Terminal } from "./terminal.ts";
 import { packageVersion } from "./version.ts";
 
-const commands = [addDefineCommand];
+const commands = [addDefineCommand, addInitCommand, addConfigCommand];
 
-const about = `Delivers advertising reports so that nobody has to argue about them: immutable revisions, verified deliveries,
-proofs for the buyer.`;
+const about =
+  "Delivers advertising reports so that nobody has to argue about them: immutable revisions, verified deliveries, proofs for the buyer.";
 
 const exitCodes = `
 Exit codes:
@@ -28,7 +30,8 @@ export async function runCommandLine(parameters: readonly string[], terminal: Te
   const program = createProgram(terminal, async (work) => {
     const { quiet, ledger, config } = program.opts<GlobalOptions>();
     const output = createOutput(terminal, { json, quiet: quiet ?? false });
-    const context: CommandContext = { output, terminal, signal: terminal.signal, ledger, config };
+    const places = { directory: terminal.workingDirectory, config, ledger };
+    const context: CommandContext = { output, terminal, signal: terminal.signal, places };
     try {
       exitCode = await work(context);
     } catch (error) {

@@ -56,7 +56,7 @@ export async function define(request: DefineRequest): Promise<DefineResult> {
     definitionId: request.definitionId ?? definitionIdOf(name),
     primaryKeys: request.primaryKeys,
     members,
-    source: { name, rowCount: inference.rowCount },
+    origin: `Drafted from ${name} (${inference.rowCount} rows).`,
   });
   const path = request.out === undefined ? undefined : resolve(request.directory, request.out);
   if (path !== undefined) await writeFile(path, text, { flag: "wx" });

@@ -6,18 +6,19 @@ export interface Draft {
   readonly definitionId: string;
   readonly primaryKeys: readonly string[];
   readonly members: readonly InferredMember[];
-  /** Where the types come from, for the first comment: a bare file name and a row count. */
-  readonly source: { readonly name: string; readonly rowCount: number };
+  /** The first comment: where the types come from. */
+  readonly origin: string;
 }
 
 /** Text of a definition file for a person to finish: complete and valid as it stands, with a comment where only a person knows better. */
 export function draftDefinition(draft: Draft): string {
-  const { definitionId, primaryKeys, members, source } = draft;
+  const { definitionId, primaryKeys, members, origin } = draft;
   const mediaBuyMember = members.find((member) => member.name === "media_buy_id");
   const summed = members.filter((member) => isSummable(member.type) && !primaryKeys.includes(member.name));
   const lines = [
-    `# Drafted from ${source.name} (${source.rowCount} rows). Read the lines with "CHECK", then ship with it.`,
-    "# Once a revision was published under this id its documents are pinned: a later change needs a new report_definition_id.",
+    `# ${origin}`,
+    '# Read the lines with "CHECK", then retain or ship with it.',
+    "# Once rows were retained with it the definition is pinned: a later change needs a new reporting_profile.",
     "waybill_definition: 1",
     `report_definition_id: ${scalar(definitionId)}`,
     `reporting_profile: ${scalar(`${definitionId}-v1`)}`,

@@ -12,8 +12,7 @@ export const addDefineCommand: AddCommand = (program, run) => {
     .command("define")
     .summary("draft a report definition from rows, for a person to finish")
     .description(
-      `Reads all rows of a file and drafts the definition file that retain and ship need: members with lossless types,
-keys and control totals, with a CHECK comment wherever only a person knows better.`,
+      "Reads all rows of a file and drafts the definition file that retain and ship need: members with lossless types, keys and control totals, with a CHECK comment wherever only a person knows better.",
     )
     .argument("<rows>", "a .jsonl, .csv or .parquet file, also with .gz or .zst")
     .requiredOption("--key <names>", "the members that together name a row, separated by commas")
@@ -27,10 +26,10 @@ keys and control totals, with a CHECK comment wherever only a person knows bette
       ),
     )
     .action((rows: string, options: DefineOptions) =>
-      run(async ({ output, terminal, signal }) => {
+      run(async ({ output, places, signal }) => {
         const { define } = await import("../../operations/define.ts");
         const result = await define({
-          directory: terminal.workingDirectory,
+          directory: places.directory,
           rows,
           primaryKeys: options.key.split(",").map((name) => name.trim()),
           definitionId: options.id,
