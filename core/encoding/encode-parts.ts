@@ -1,6 +1,7 @@
 import { DeliveryError } from "../errors.ts";
 import type { LogicalRow, RowProfile } from "../rows/profile.ts";
 import type { EncodedPart, Encoding } from "./encoding.ts";
+import { createParquetPartMaker } from "./parquet-part.ts";
 import { PartFile } from "./part-file.ts";
 import type { PartMaker } from "./part-maker.ts";
 import { partName } from "./part-name.ts";
@@ -63,7 +64,10 @@ export async function encodeParts(input: EncodePartsInput): Promise<readonly Enc
 async function createMaker(input: EncodePartsInput, onRows: (count: number) => void): Promise<PartMaker> {
   const { encoding, profile, signal } = input;
   const order = new KeyOrder(profile.primaryKeys);
-  if (encoding.format === "parquet") throw new DeliveryError("CONFIGURATION_INVALID");
+  if (encoding.format === "parquet") {
+    const { retainedFiles, directory } = input;
+    return createParquetPartMaker(encoding, profile, retainedFiles, directory, order, signal, onRows);
+  }
   return createTextPartMaker(encoding, encoding.format, profile, order, signal, onRows);
 }
 
