@@ -82,8 +82,8 @@ async function emptySelection(engine: Engine, profile: RowProfile): Promise<stri
 async function countRows(engine: Engine, files: number, signal: AbortSignal): Promise<readonly number[]> {
   const counts: number[] = [];
   for (let index = 0; index < files; index++) {
-    const { chunks } = await engine.stream(`SELECT count(*) FROM ${engine.parquet([engine.input(index)])}`, signal);
-    for await (const chunk of chunks) counts.push(Number(chunk.getColumnVector(0).getItem(0)));
+    const counting = engine.stream(`SELECT count(*) FROM ${engine.parquet([engine.input(index)])}`, signal);
+    for await (const chunk of counting) counts.push(Number(chunk.getColumnVector(0).getItem(0)));
   }
   return counts;
 }

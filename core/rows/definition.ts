@@ -1,4 +1,4 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { schemaProblems } from "../config/schema-problems.ts";
 import { parseStructuredText, type TextFormat } from "../config/structured-text.ts";
 import { type Problem, WaybillError } from "../errors.ts";
@@ -68,10 +68,12 @@ export function parseDefinition(text: string, format: TextFormat): Definition {
   return checkDefinition(parseStructuredText(text, format));
 }
 
+let compiled: ValidateFunction<Definition & JsonValue> | undefined;
+
 /** parseDefinition for a value that is parsed already. */
 export function checkDefinition(value: JsonValue): Definition {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, verbose: true });
-  const validate = ajv.compile<Definition & JsonValue>(definitionSchema);
+  compiled ??= new Ajv2020({ allErrors: true, strict: true, verbose: true }).compile(definitionSchema);
+  const validate = compiled;
   if (!validate(value)) throw new WaybillError("usage", schemaProblems(validate.errors ?? []));
   const problems = crossProblems(value);
   if (problems.length > 0) throw new WaybillError("usage", problems);

@@ -27,15 +27,17 @@ export interface Engine {
   input(index: number): string;
   /** Runs one statement; an aborted signal interrupts it. */
   run(sql: string, signal?: AbortSignal): Promise<void>;
-  /** Result of one statement, chunk by chunk. Consume it before the next statement. */
-  stream(sql: string, signal?: AbortSignal): Promise<EngineResult>;
+  /** Result of one statement, chunk by chunk; several may be read side by side. Read it to its end or leave it by `break`. */
+  stream(sql: string, signal?: AbortSignal): AsyncIterable<DuckDBDataChunk>;
+  /** Names and types of a statement's result. */
+  columns(sql: string, signal?: AbortSignal): Promise<readonly EngineColumn[]>;
   /** Ends the engine. Idempotent. */
   close(): Promise<void>;
 }
 
-export interface EngineResult {
-  readonly columns: readonly { readonly name: string; readonly type: DuckDBType }[];
-  readonly chunks: AsyncIterable<DuckDBDataChunk>;
+export interface EngineColumn {
+  readonly name: string;
+  readonly type: DuckDBType;
 }
 
 /**
@@ -71,7 +73,7 @@ async function open(folder: EngineFolder, options: EngineOptions): Promise<Engin
   const connection = await instance.connect();
   const allowed = inputs.map(({ target }) => literal(target)).join(", ");
   for (const statement of [
-    "SET timezone = 'UTC'",
+    "SET GLOBAL timezone = 'UTC'",
     `SET allowed_directories = [${literal(`${path}/`)}]`,
     `SET allowed_paths = [${allowed}]`,
     "SET enable_external_access = false",
@@ -89,11 +91,11 @@ async function open(folder: EngineFolder, options: EngineOptions): Promise<Engin
     run: async (sql, signal) => {
       await interruptible(connection, signal, () => connection.run(sql));
     },
-    stream: async (sql, signal) => {
-      const result = await interruptible(connection, signal, () => connection.stream(sql));
+    stream: (sql, signal) => streamed(instance, sql, signal),
+    columns: async (sql, signal) => {
+      const result = await interruptible(connection, signal, () => connection.run(`${sql} LIMIT 0`));
       const names = result.columnNames();
-      const columns = result.columnTypes().map((type, index) => ({ name: names[index] ?? "", type }));
-      return { columns, chunks: chunksOf(connection, () => result.fetchChunk(), signal) };
+      return result.columnTypes().map((type, index) => ({ name: names[index] ?? "", type }));
     },
     close: async () => {
       if (!open) return;
@@ -105,15 +107,22 @@ async function open(folder: EngineFolder, options: EngineOptions): Promise<Engin
   };
 }
 
-async function* chunksOf(
-  connection: DuckDBConnection,
-  fetch: () => Promise<DuckDBDataChunk | null>,
+async function* streamed(
+  instance: DuckDBInstance,
+  sql: string,
   signal: AbortSignal | undefined,
 ): AsyncIterable<DuckDBDataChunk> {
-  for (;;) {
-    const chunk = await interruptible(connection, signal, fetch);
-    if (chunk === null || chunk.rowCount === 0) return;
-    yield chunk;
+  // A connection has one running result; one of its own lets other statements run meanwhile.
+  const connection = await instance.connect();
+  try {
+    const result = await interruptible(connection, signal, () => connection.stream(sql));
+    for (;;) {
+      const chunk = await interruptible(connection, signal, () => result.fetchChunk());
+      if (chunk === null || chunk.rowCount === 0) return;
+      yield chunk;
+    }
+  } finally {
+    connection.closeSync();
   }
 }
 

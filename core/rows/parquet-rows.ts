@@ -69,9 +69,8 @@ export async function* relationRecords(
 ): AsyncIterable<readonly DecodedRecord[]> {
   const columns = await readColumns(engine, relation, profile, signal);
   const selected = columns.map(({ reader }) => reader.expression).join(", ");
-  const { chunks } = await engine.stream(`SELECT ${selected} FROM ${relation}`, signal);
   let number = 0;
-  for await (const chunk of chunks) {
+  for await (const chunk of engine.stream(`SELECT ${selected} FROM ${relation}`, signal)) {
     yield restore(chunk, columns, number);
     number += chunk.rowCount;
   }
@@ -91,7 +90,7 @@ async function readColumns(
   profile: RowProfile,
   signal: AbortSignal | undefined,
 ): Promise<readonly ReadColumn[]> {
-  const { columns } = await engine.stream(`SELECT * FROM ${relation} LIMIT 0`, signal);
+  const columns = await engine.columns(`SELECT * FROM ${relation}`, signal);
   const problems: Problem[] = [];
   const report = (code: string, member: string, what: string): void => {
     problems.push({ code, message: `column "${member}" ${what}`, field: "columns", member });
