@@ -1,14 +1,14 @@
-import { sha256Hex } from "../../core/digest/node-hasher.ts";
+import { sha256Hex } from "../../../core/digest/node-hasher.ts";
 import type {
   ConfigurationGeneration,
   DestinationGeneration,
   ReadyOutcome,
   RetainedDescriptor,
-} from "../../core/ledger/ledger-records.ts";
-import type { PlanWork } from "../../core/ledger/transitions.ts";
-import { fullCoverage } from "../../core/model/coverage.ts";
-import type { ObligationFacts, Period, Revision } from "../../core/model/records.ts";
-import type { DefinitionDocuments, PinnedDocument } from "../../core/rows/retained.ts";
+} from "../../../core/ledger/ledger-records.ts";
+import type { PlanWork } from "../../../core/ledger/transitions.ts";
+import { fullCoverage } from "../../../core/model/coverage.ts";
+import type { ObligationFacts, Period, Revision } from "../../../core/model/records.ts";
+import type { DefinitionDocuments, PinnedDocument } from "../../../core/rows/retained.ts";
 
 /** Records that satisfy every rule, for suites that need some; each takes what shall differ. */
 

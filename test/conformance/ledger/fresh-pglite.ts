@@ -1,6 +1,6 @@
-import { migrate } from "../../core/store/migrate.ts";
-import { openPglite } from "../../core/store/pglite.ts";
-import type { Database } from "../../core/store/sql.ts";
+import { migrate } from "../../../core/store/migrate.ts";
+import { openPglite } from "../../../core/store/pglite.ts";
+import type { Database } from "../../../core/store/sql.ts";
 
 let shared: Promise<Database> | undefined;
 let worlds = 0;

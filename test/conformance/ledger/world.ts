@@ -1,4 +1,4 @@
-import type { ConfigurationGeneration, Lease, ReadyOutcome } from "../../core/ledger/ledger-records.ts";
+import type { ConfigurationGeneration, Lease, ReadyOutcome } from "../../../core/ledger/ledger-records.ts";
 import {
   claim,
   createObligation,
@@ -8,11 +8,11 @@ import {
   publishRevision,
   recordCommit,
   recordPhase,
-} from "../../core/ledger/transitions.ts";
-import { instantToUs } from "../../core/model/instant.ts";
-import type { Materialization, ObligationFacts, Revision } from "../../core/model/records.ts";
-import type { Database } from "../../core/store/sql.ts";
-import { type LedgerClock, stopLedgerClock } from "./ledger-clock.ts";
+} from "../../../core/ledger/transitions.ts";
+import { instantToUs } from "../../../core/model/instant.ts";
+import type { Materialization, ObligationFacts, Revision } from "../../../core/model/records.ts";
+import type { Database } from "../../../core/store/sql.ts";
+import { type LedgerClock, stopLedgerClock } from "./clock.ts";
 import {
   aConfiguration,
   aDestination,
@@ -22,7 +22,7 @@ import {
   obligationFacts,
   readyOutcome,
   retainedParts,
-} from "./ledger-records.ts";
+} from "./records.ts";
 
 /** A ledger whose clock stands at 2026-08-27T02:00Z, two hours after the period that the record builders speak of. */
 export interface LedgerWorld {

@@ -1,4 +1,4 @@
-import type { Database } from "../../core/store/sql.ts";
+import type { Database } from "../../../core/store/sql.ts";
 
 /** The database clock of a test ledger, standing still until it is moved. */
 export interface LedgerClock {
