@@ -10,6 +10,7 @@ import { jsonlEncoder } from "./jsonl.ts";
 import type { PartMaker } from "./part-maker.ts";
 import { EmittedRows, type KeyOrder, provePart } from "./part-proof.ts";
 
+/** A row group has at least as many rows, unless it ends with its part or with the retained file that it comes from. */
 const rowGroupRows = 65_536;
 
 /**
