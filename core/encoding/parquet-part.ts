@@ -10,7 +10,7 @@ import { jsonlEncoder } from "./jsonl.ts";
 import type { PartMaker } from "./part-maker.ts";
 import { EmittedRows, type KeyOrder, provePart } from "./part-proof.ts";
 
-/** A row group has at least as many rows, unless it ends with its part or with the retained file that it comes from. */
+/** A row group has at least as many rows, in steps of 2048; the last one of a part is shorter. */
 const rowGroupRows = 65_536;
 
 /**
@@ -47,11 +47,8 @@ export async function createParquetPartMaker(
           onRows(batch.length);
         }
         const made = "part.parquet";
-        const ranges = rangesOf(rowCounts, firstNumber - 1, emitted.count).map(
-          ({ index, first, last }) =>
-            `SELECT ${columns} FROM ${parquet([opened.input(index)])} WHERE file_row_number BETWEEN ${first} AND ${last}`,
-        );
-        const selection = ranges.length === 0 ? noRows : ranges.join(" UNION ALL ");
+        const range = rangeOf(rowCounts, firstNumber - 1, emitted.count);
+        const selection = range === undefined ? noRows : `SELECT ${columns} FROM ${rangeRelation(opened, range)}`;
         await run(`COPY (${selection}) TO ${file(made)} (${copyOptions(encoding)})`, signal);
         const records = relationRecords(opened, parquet([file(made)]), profile, signal);
         await provePart(part.name, records, emitted, order, (row) => jsonlEncoder.encode(row, 0));
@@ -89,22 +86,36 @@ async function countRows(engine: Engine, files: number, signal: AbortSignal): Pr
   return counts;
 }
 
+/** Rows from `firstRow` of the first file to `lastRow` of the last one, both included and counted from 0 within their file. */
 interface FileRange {
-  readonly index: number;
-  /** Row numbers within the file, from 0, both included. */
-  readonly first: number;
-  readonly last: number;
+  readonly files: readonly number[];
+  readonly firstRow: number;
+  readonly lastRow: number;
 }
 
-/** The pieces of files that hold `count` rows from `start` on. */
-function rangesOf(rowCounts: readonly number[], start: number, count: number): readonly FileRange[] {
-  const ranges: FileRange[] = [];
+/** Where `count` rows from `start` on lie; undefined when there are none. */
+function rangeOf(rowCounts: readonly number[], start: number, count: number): FileRange | undefined {
+  const files: number[] = [];
+  let firstRow = 0;
+  let lastRow = 0;
   let before = 0;
   rowCounts.forEach((rows, index) => {
     const first = Math.max(start - before, 0);
     const last = Math.min(start + count - before, rows) - 1;
-    if (first <= last) ranges.push({ index, first, last });
     before += rows;
+    if (first > last) return;
+    if (files.length === 0) firstRow = first;
+    lastRow = last;
+    files.push(index);
   });
-  return ranges;
+  return files.length === 0 ? undefined : { files, firstRow, lastRow };
+}
+
+/** One scan over the files: a UNION ALL of one scan each gives rows back in another order once a file has several row groups. */
+function rangeRelation(engine: Engine, { files, firstRow, lastRow }: FileRange): string {
+  const literals = files.map((index) => engine.input(index));
+  const options = "file_row_number = true, filename = 'waybill_file', hive_partitioning = false, union_by_name = false";
+  const isInside = `(waybill_file <> ${literals[0]} OR file_row_number >= ${firstRow})`;
+  const isNotBeyond = `(waybill_file <> ${literals.at(-1)} OR file_row_number <= ${lastRow})`;
+  return `read_parquet([${literals.join(", ")}], ${options}) WHERE ${isInside} AND ${isNotBeyond}`;
 }

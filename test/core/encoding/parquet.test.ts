@@ -310,6 +310,19 @@ describe("Parquet parts", () => {
     }
   });
 
+  it("keep the order of rows over retained files of several row groups each", async () => {
+    const rows = Array.from({ length: 140_000 }, (_, n) => ({ n }));
+    const parts = await encode(keyed([], rows), "zstd", 138_000, 130_000);
+    expect(parts.map((part) => part.rowCount)).toEqual([138_000, 2_000]);
+  });
+
+  it("do not mind members named like the columns that DuckDB adds", async () => {
+    const members = ["file_index", "filename", "rowid"].map((name) => nullable(name, { kind: "string" }));
+    const rows = Array.from({ length: 20 }, (_, n) => ({ n, file_index: "0", filename: "x", rowid: null }));
+    const parts = await encode(keyed(members, rows), "zstd", 9, 4);
+    expect(parts.map((part) => part.rowCount)).toEqual([9, 9, 2]);
+  });
+
   it("are refused when the retained files hold other rows than were given", async () => {
     const content = keyed(
       [nullable("a", { kind: "string" })],
