@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Places } from "../operations/config-file.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Output } from "./output.ts";
@@ -22,4 +22,13 @@ export type AddCommand = (program: Command, run: (work: CommandWork) => Promise<
 /** Text behind `--help` with commands to copy. */
 export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`;
+}
+
+/** Parses a flag that takes a whole number within bounds. */
+export function wholeNumber(minimum: number, maximum: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${minimum} to ${maximum}.`);
+  };
 }

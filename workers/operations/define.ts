@@ -2,10 +2,12 @@ import { writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { DecodedRecord } from "../../core/encoding/encoding.ts";
 import { type Problem, WaybillError } from "../../core/errors.ts";
+import type { ColumnType } from "../../core/rows/profile.ts";
 import { draftDefinition } from "./draft-definition.ts";
 import {
   createInference,
   createKeyCheck,
+  floatNote,
   type Inference,
   type InferredMember,
   type KeyCheck,
@@ -42,12 +44,12 @@ export interface DefineResult {
  */
 export async function define(request: DefineRequest): Promise<DefineResult> {
   const name = basename(request.rows);
-  const { untyped, batches } = rawRows(resolve(request.directory, request.rows), request.signal);
+  const { untyped, fixed, batches } = await rawRows(resolve(request.directory, request.rows), request.signal);
   const inference = createInference({ untyped });
   const keyCheck = createKeyCheck(request.primaryKeys);
   await readAll(batches, inference, keyCheck, request.onProgress);
 
-  const members = inference.members();
+  const members = inference.members().map((member) => withFixedType(member, fixed.get(member.name)));
   const unnamable = members.flatMap(nameProblem);
   if (unnamable.length > 0) throw new WaybillError("content", unnamable);
   const problems = keyProblems(request.primaryKeys, members, keyCheck, inference.rowCount);
@@ -62,6 +64,12 @@ export async function define(request: DefineRequest): Promise<DefineResult> {
   if (path !== undefined) await writeFile(path, text, { flag: "wx" });
   const notes = members.flatMap((member) => member.notes.map((note) => ({ member: member.name, note })));
   return { text, path, rowCount: inference.rowCount, notes };
+}
+
+/** What the file itself says about a column outranks what its values look like. */
+function withFixedType(member: InferredMember, type: ColumnType | undefined): InferredMember {
+  if (type === undefined) return member;
+  return { ...member, type, notes: type.kind === "number" ? [floatNote] : [] };
 }
 
 /** Every table and header must be able to carry a member's name as it stands. */

@@ -49,6 +49,10 @@ interface Guess {
   readonly note?: string;
 }
 
+/** What to tell about a member of doubles. */
+export const floatNote =
+  'floating point: cannot be totalled exactly; for money send text with fixed decimals, such as "12.50"';
+
 /** Names that stand for things; numbers in them are labels, and nobody sums them. */
 const label = /(?:^|_)(?:ids?|codes?|zip|postcode|sku|ean|isbn|iban|phone|ref)$/i;
 
@@ -94,8 +98,7 @@ class Values {
     if (this.booleans > 0) return { type: { kind: "boolean" } };
     if (this.texts.count > 0) return this.texts.type(hints);
     if (this.fractions === 0) return { type: { kind: "integer" } };
-    const note = 'floating point: cannot be totalled exactly; for money send text with fixed decimals, such as "12.50"';
-    return { type: { kind: "number" }, note };
+    return { type: { kind: "number" }, note: floatNote };
   }
 }
 

@@ -1,33 +1,50 @@
 import { createReadStream } from "node:fs";
-import { decompressStream, type StreamCompression } from "../../core/encoding/compression.ts";
+import { access } from "node:fs/promises";
+import { decompressStream } from "../../core/encoding/compression.ts";
 import { csvRecords } from "../../core/encoding/csv-records.ts";
 import { type DecodedRecord, defaultDecodeLimits } from "../../core/encoding/encoding.ts";
 import { decodeJsonl } from "../../core/encoding/jsonl.ts";
 import { WaybillError } from "../../core/errors.ts";
 import type { JsonValue } from "../../core/json.ts";
+import { parquetColumns } from "../../core/rows/parquet-columns.ts";
+import { parquetRecords } from "../../core/rows/parquet-rows.ts";
+import type { ColumnType } from "../../core/rows/profile.ts";
+import { rowFileType } from "../../core/rows/readers/open-rows.ts";
 
 /** Rows as their file has them, before anyone has said what they mean. */
 export interface RawRows {
   /** True where every value is text or missing, as in CSV. */
   readonly untyped: boolean;
+  /** Types that the file itself fixes, by column; Parquet does. */
+  readonly fixed: ReadonlyMap<string, ColumnType>;
   readonly batches: AsyncIterable<readonly DecodedRecord[]>;
 }
 
-/** Opens a JSONL or CSV file, compressed or not, by the endings of its name. WaybillError `usage` for another name. */
-export function rawRows(path: string, signal: AbortSignal): RawRows {
-  const match = /\.(jsonl|ndjson|csv)(?:\.(gz|zst))?$/i.exec(path);
-  if (match === null) {
+/** Opens a rows file by the endings of its name. WaybillError `usage` for another name; a system error when it cannot be opened. */
+export async function rawRows(path: string, signal: AbortSignal): Promise<RawRows> {
+  const { format, compression } = rowFileType(path);
+  if (format === undefined || (format === "parquet" && compression !== "none")) {
     const message = "rows must be a .jsonl, .csv or .parquet file; .jsonl and .csv also with .gz or .zst";
-    throw new WaybillError("usage", [{ code: "UNKNOWN_ROWS_FORMAT", field: "rows", message }]);
+    throw new WaybillError("usage", [{ code: "FORMAT_UNKNOWN", field: "rows", message }]);
   }
+  await access(path);
+  if (format === "parquet") return await parquetRawRows(path, signal);
   const bytes = createReadStream(path, { highWaterMark: 1024 * 1024, signal });
-  const decoded = decompressStream(compressionOf(match[2]), bytes, defaultDecodeLimits);
-  if (match[1]?.toLowerCase() === "csv") return { untyped: true, batches: csvRows(decoded) };
-  return { untyped: false, batches: decodeJsonl(decoded, defaultDecodeLimits) };
+  const decoded = decompressStream(compression, bytes, defaultDecodeLimits);
+  const fixed = new Map();
+  if (format === "csv") return { untyped: true, fixed, batches: csvRows(decoded) };
+  return { untyped: false, fixed, batches: decodeJsonl(decoded, defaultDecodeLimits) };
 }
 
-function compressionOf(ending: string | undefined): StreamCompression {
-  return ending === undefined ? "none" : ending.toLowerCase() === "gz" ? "gzip" : "zstd";
+async function parquetRawRows(path: string, signal: AbortSignal): Promise<RawRows> {
+  const columns = await parquetColumns(path, { signal });
+  const fixed = new Map(columns.filter(({ type }) => type.kind !== "string").map(({ name, type }) => [name, type]));
+  const profile = {
+    members: columns.map(({ name, type }) => ({ name, type, missing: "null" as const })),
+    primaryKeys: [],
+    controlTotals: [],
+  };
+  return { untyped: false, fixed, batches: parquetRecords(path, profile, { signal }) };
 }
 
 /** CSV cells under their header's names: text, or null where the cell is empty and unquoted. */

@@ -2,12 +2,14 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { DuckDBInstance } from "@duckdb/node-api";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WaybillError } from "../../../core/errors.ts";
 import { type Definition, parseDefinition } from "../../../core/rows/definition.ts";
 import { buildDocuments } from "../../../core/rows/documents.ts";
 import { type DefineResult, define } from "../../../workers/operations/define.ts";
 
+const { signal } = new AbortController();
 let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "waybill-define-"));
@@ -16,7 +18,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 async function draft(name: string, content: string | Uint8Array, keys: readonly string[]): Promise<DefineResult> {
   await writeFile(join(directory, name), content);
-  return await define({ directory, rows: name, primaryKeys: keys, signal: new AbortController().signal });
+  return await define({ directory, rows: name, primaryKeys: keys, signal });
 }
 
 async function membersOf(rows: readonly object[], keys: readonly string[]): Promise<Definition["members"]> {
@@ -117,6 +119,30 @@ describe("define", () => {
     ]);
   });
 
+  it("takes the types that a Parquet file fixes, and looks into its text columns", async () => {
+    const path = join(directory, "rows.parquet");
+    const connection = await (await DuckDBInstance.create()).connect();
+    await connection.run(`copy (select date '2026-03-08' as day, 'mb-1' as buy, 9007199254740993::bigint as impressions,
+      1.5::decimal(12,2) as spend, 7::integer as slots, 0.5::double as ctr, true as seen, '12.50' as fee,
+      timestamptz '2026-03-08 07:00:00.123456+00' as at, null::varchar as note) to '${path}' (format parquet)`);
+    connection.closeSync();
+    const { text, notes } = await define({ directory, rows: "rows.parquet", primaryKeys: ["day", "buy"], signal });
+    const members = parseDefinition(text, "yaml").members;
+    expect(members.toSorted((left, right) => (left.name < right.name ? -1 : 1))).toEqual([
+      { name: "at", type: "timestamp", fraction: 6 },
+      { name: "buy", type: "string" },
+      { name: "ctr", type: "number" },
+      { name: "day", type: "date" },
+      { name: "fee", type: "decimal-string", precision: 18, scale: 2 },
+      { name: "impressions", type: "integer-string" },
+      { name: "note", type: "string", missing: "null" },
+      { name: "seen", type: "boolean" },
+      { name: "slots", type: "integer" },
+      { name: "spend", type: "decimal-string", precision: 12, scale: 2 },
+    ]);
+    expect(notes.map((note) => note.member).toSorted()).toEqual(["ctr", "note"]);
+  });
+
   it("refuses keys that do not name rows, and says which", async () => {
     const rows = '{"a":"1","b":null,"c":[1]}\n{"a":"1","b":"2","c":[1]}\n';
     const codes = async (...keys: string[]): Promise<readonly string[]> =>
@@ -146,7 +172,7 @@ describe("define", () => {
       rows: "rows.jsonl",
       primaryKeys: ["a"],
       out: "d.yaml",
-      signal: new AbortController().signal,
+      signal,
     };
     const { text, path } = await define(request);
     expect(await readFile(path ?? "", "utf8")).toBe(text);
