@@ -2,14 +2,14 @@ import { WaybillError } from "../../core/errors.ts";
 import { type FailureCode, failureTable } from "../../core/failure-table.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { JournalEntry, MaterializationWork, Scope } from "../../core/ledger/ledger-records.ts";
-import { journalOf } from "../../core/ledger/queries/journal.ts";
-import { obligationProjection } from "../../core/ledger/queries/obligation-projection.ts";
 import {
   currentRevision,
   findMaterialization,
   findRevision,
+  journalOf,
   listMaterializations,
-} from "../../core/ledger/queries/records.ts";
+  obligationProjection,
+} from "../../core/ledger/queries.ts";
 import { usToInstant } from "../../core/model/instant.ts";
 import type { Materialization, Obligation } from "../../core/model/records.ts";
 import type { Sql } from "../../core/store/sql.ts";

@@ -1,7 +1,11 @@
 import type { Scope } from "../../core/ledger/ledger-records.ts";
-import { obligationProjection } from "../../core/ledger/queries/obligation-projection.ts";
-import type { Page, PageRequest } from "../../core/ledger/queries/page.ts";
-import { listMaterializations, listObligations, listRevisions } from "../../core/ledger/queries/records.ts";
+import type { Page, PageRequest } from "../../core/ledger/queries.ts";
+import {
+  listMaterializations,
+  listObligations,
+  listRevisions,
+  obligationProjection,
+} from "../../core/ledger/queries.ts";
 import type { Materialization, Obligation, Revision } from "../../core/model/records.ts";
 import type { Sql } from "../../core/store/sql.ts";
 

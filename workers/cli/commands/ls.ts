@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { Scope } from "../../../core/ledger/ledger-records.ts";
-import type { Page, PageRequest } from "../../../core/ledger/queries/page.ts";
+import type { Page, PageRequest } from "../../../core/ledger/queries.ts";
 import type { Sql } from "../../../core/store/sql.ts";
 import { type AddCommand, type CommandContext, examples, wholeNumber } from "../command.ts";
 import { table } from "../output.ts";
