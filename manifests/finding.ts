@@ -1,4 +1,7 @@
-/** Codes of CONTRACT section 9, in the order of the checks. Add, never rename. */
+/**
+ * Codes of CONTRACT section 9, in the order of the checks. Ours besides: INVALID_CONTRACT (documents that cannot be trusted, such as
+ * golden vectors that do not come out) and SIDE_FILE_MISMATCH (an unlisted file beside the objects). Add, never rename.
+ */
 export type FindingCode =
   | "MATERIALIZATION_SCOPE_MISMATCH"
   | "MATERIALIZATION_NOT_READY"
@@ -14,6 +17,7 @@ export type FindingCode =
   | "UNSUPPORTED_FORMAT"
   | "UNSUPPORTED_COMPRESSION"
   | "RESOURCE_TOO_LARGE"
+  | "INVALID_CONTRACT"
   | "ROW_SCHEMA_INVALID"
   | "ROW_COUNT_MISMATCH"
   | "CONTROL_TOTAL_MISMATCH"

@@ -1,6 +1,8 @@
 import type { Hasher } from "../core/digest/hasher.ts";
 import type { DecodedRecord, DecodeLimits } from "../core/encoding/encoding.ts";
-import type { RowProfile } from "../core/rows/profile.ts";
+import type { Problem } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { LogicalRow, RowProfile } from "../core/rows/profile.ts";
 
 export type { Hasher };
 
@@ -21,6 +23,17 @@ export interface VerifierPlatform {
   ): AsyncIterable<readonly DecodedRecord[]>;
   /** Sorts canonical rows by key bytes when files arrive unsorted; bounded memory. Yields in unsigned byte order of `key`. */
   sort(rows: AsyncIterable<readonly SortableRow[]>): AsyncIterable<readonly SortableRow[]>;
+  /**
+   * A check of rows against a row schema (JSON Schema 2020-12) of others, which may say more than a row profile does. Without it such
+   * rules are reported as not checked. WaybillError `content` when the schema is no schema.
+   */
+  schemaCheck?(schema: JsonObject): SchemaCheck;
+}
+
+export interface SchemaCheck {
+  check(row: LogicalRow, rowNumber: number): readonly Problem[];
+  /** Sentences: rules of the schema that are not run, such as regular expressions of others. */
+  readonly notChecked: readonly string[];
 }
 
 export interface SortableRow {
