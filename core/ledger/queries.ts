@@ -4,6 +4,7 @@ export { type ConfigurationEntry, findConfiguration, listConfigurations } from "
 export { definitionDocuments } from "./queries/definitions.ts";
 export { type Due, due, nextDueAt, type Tombstone, tombstonesToCheck } from "./queries/due.ts";
 export { journalOf } from "./queries/journal.ts";
+export { ledgerNow } from "./queries/now.ts";
 export { obligationProjection } from "./queries/obligation-projection.ts";
 export type { Page, PageRequest } from "./queries/page.ts";
 export {

@@ -14,7 +14,10 @@ export interface Job {
  */
 export interface Queue {
   add(job: Job, options?: { readonly delayMs?: number }): Promise<void>;
-  process(options: { readonly transports: readonly string[]; readonly concurrency: number }, handler: (job: Job) => Promise<void>): void;
+  process(
+    options: { readonly transports: readonly string[]; readonly concurrency: number },
+    handler: (job: Job) => Promise<void>,
+  ): void;
   /** Resolves when nothing waits and nothing runs. */
   idle(): Promise<void>;
   close(deadlineMs: number): Promise<void>;
