@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import type { MaterializationWork } from "../core/ledger/ledger-records.ts";
-import { findMaterialization } from "../core/ledger/queries.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { createFolderRetainedStore } from "../core/rows/folder-retained-store.ts";
 import type { RetainedStore } from "../core/rows/retained.ts";
 import { migrate } from "../core/store/migrate.ts";
@@ -16,7 +15,7 @@ import { createDriverPool, type DriverPool } from "./driver-pool.ts";
 import { createLog, type WorkerLog } from "./log.ts";
 import { createMemoryQueue } from "./queue/memory.ts";
 import { defaultRetryPolicy, type RetryPolicy } from "./retry-policy.ts";
-import { createRunner, type RunResult } from "./runner.ts";
+import { createRunner, type Runner } from "./runner.ts";
 import { createSecretResolver } from "./secrets.ts";
 import { openSpool } from "./spool.ts";
 import { type Swept, sweep } from "./sweeper.ts";
@@ -43,11 +42,9 @@ export interface Waybill {
   readonly drivers: DriverPool;
   /** For work files of retention; removed by whoever makes them. */
   readonly workDirectory: string;
-  /** Runs a materialization, and the attempts that follow from it, to the end. `onRun` is told how each run ended. Rejects with the signal's reason. */
-  deliver(
-    materializationId: string,
-    options?: { readonly signal?: AbortSignal; readonly onRun?: (result: RunResult) => void },
-  ): Promise<MaterializationWork>;
+  /** Runs one materialization in the caller's turn; for commands that wait for it. */
+  readonly runner: Runner;
+  readonly clock: Clock;
   /** One round of the sweeper; the deliveries that it found due go on in this process until `close`. */
   sweep(): Promise<Swept>;
   /** Resolves when no delivery is queued or running here. */
@@ -57,8 +54,6 @@ export interface Waybill {
 }
 
 const closeDeadlineMs = 10_000;
-/** How often someone who waits looks for leases that died and for work whose hint was lost. Ms. */
-const tickMs = 1_000;
 
 /** Opens or creates a folder. WaybillError `usage` FOLDER_LOCKED names the process that has it open. */
 export async function openWaybill(options: OpenWaybillOptions): Promise<Waybill> {
@@ -93,7 +88,6 @@ async function compose(options: OpenWaybillOptions, db: Database): Promise<Waybi
   const runner = createRunner({ db, drivers, content, workerId, leaseMs, policy, log });
   const queue = createMemoryQueue();
   const stopping = new AbortController();
-  const listeners = new Map<string, (result: RunResult) => void>();
   const dispatcher = createDispatcher({
     db,
     queue,
@@ -102,54 +96,17 @@ async function compose(options: OpenWaybillOptions, db: Database): Promise<Waybi
     transports: transportNames,
     concurrency: options.concurrency ?? 4,
     signal: stopping.signal,
-    onRun: (job, result) => listeners.get(job.materializationId)?.(result),
   });
   dispatcher.start();
   const sweepOnce = (): Promise<Swept> => sweep({ db, drivers, dispatcher, workerId, leaseMs, log }, stopping.signal);
-
-  /** How the next run of a materialization ends here, or undefined after a while without one. */
-  function nextRun(id: string): Promise<RunResult | undefined> {
-    return new Promise((resolve) => {
-      const settle = (result: RunResult | undefined): void => {
-        clearTimeout(timer);
-        listeners.delete(id);
-        resolve(result);
-      };
-      const timer = setTimeout(() => settle(undefined), tickMs);
-      listeners.set(id, settle);
-    });
-  }
-
-  async function waitFor(
-    id: string,
-    onRun: (result: RunResult) => void,
-    signal: AbortSignal,
-  ): Promise<MaterializationWork> {
-    for (;;) {
-      const ran = nextRun(id);
-      await dispatcher.enqueueDue();
-      const result = await ran;
-      signal.throwIfAborted();
-      if (result !== undefined && result.outcome !== "idle") onRun(result);
-      if (result?.outcome === "failed" && result.reattempt !== undefined) {
-        return await waitFor(result.reattempt.reporting_materialization_id, onRun, signal);
-      }
-      const work = await findMaterialization(db, { operator: true }, id);
-      if (work === undefined) throw new Error("a materialization that is waited for is gone");
-      if (work.record.status !== "pending") return work;
-      if (result === undefined) await sweepOnce();
-    }
-  }
 
   return {
     db,
     retained,
     drivers,
     workDirectory,
-    async deliver(materializationId, { signal, onRun } = {}) {
-      const outer = signal ?? stopping.signal;
-      return await waitFor(materializationId, onRun ?? (() => undefined), outer);
-    },
+    runner,
+    clock: systemClock,
     sweep: sweepOnce,
     idle: () => queue.idle(),
     async close() {
