@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PGlite, type Transaction } from "@electric-sql/pglite";
+import { WaybillError } from "../errors.ts";
 import { lockFolder } from "./folder-lock.ts";
 import type { Database, Sql, SqlRow, SqlValue } from "./sql.ts";
 
@@ -12,29 +14,43 @@ const int8 = 20;
 
 /**
  * The embedded ledger database. `directory` is created (0700) and locked against other processes until `close`:
- * two processes on one folder lose commits. WaybillError (usage) names the process that holds it. "memory" keeps nothing.
+ * two processes on one folder lose commits. WaybillError (usage): FOLDER_IN_USE names the process that holds it, LEDGER_UNUSABLE the folder. "memory" keeps nothing.
  * One connection: statements of concurrent callers wait for each other.
  */
 export async function openPglite(directory: string | "memory"): Promise<Database> {
   if (directory === "memory") return pgliteDatabase(await start("memory://"));
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const lock = await lockFolder(directory);
+  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((cause) => {
+    throw unusable(directory, cause);
+  });
+  const lock = await lockFolder(directory).catch((cause) => {
+    throw unusable(directory, cause);
+  });
   try {
-    const database = pgliteDatabase(await start(join(directory, "pgdata")));
-    return {
-      ...database,
-      close: async () => {
-        try {
-          await database.close();
-        } finally {
-          await lock.release();
-        }
-      },
-    };
+    const database = pgliteDatabase(await startIn(directory));
+    return { ...database, close: () => database.close().finally(() => lock.release()) };
   } catch (error) {
     await lock.release();
-    throw error;
+    throw unusable(directory, error);
   }
+}
+
+function unusable(directory: string, cause: unknown): WaybillError {
+  if (cause instanceof WaybillError) return cause;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "it could not be started";
+  const message = `the ledger in ${directory} cannot be opened (${code}); check that the folder is writable, has room, and was not damaged`;
+  return new WaybillError("usage", [{ code: "LEDGER_UNUSABLE", message, field: directory }], { cause });
+}
+
+/** A process that dies while the data folder is being made would leave one that looks whole and never opens again. */
+async function startIn(directory: string): Promise<PGlite> {
+  const data = join(directory, "pgdata");
+  const unfinished = join(directory, "pgdata.unfinished");
+  if (existsSync(unfinished)) await rm(data, { recursive: true, force: true });
+  if (existsSync(data)) return await start(data);
+  await writeFile(unfinished, "", { flush: true });
+  const pglite = await start(data);
+  await unlink(unfinished);
+  return pglite;
 }
 
 function start(location: string): Promise<PGlite> {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, watch, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
@@ -67,6 +67,18 @@ describe("a ledger folder", () => {
     ]);
     expect((await obligationProjection(db, operator, "obl-1"))?.health).toBe("complete");
     await db.close();
+  });
+
+  it("killed while its data folder is being made it starts again from nothing", async () => {
+    await mkdir(directory);
+    const first = run("hold");
+    for await (const { filename } of watch(directory)) if (filename === "pgdata.unfinished") break;
+    await kill(first.child);
+    await mkdir(join(directory, "pgdata"), { recursive: true });
+    // The moment in which the folder looks whole to the engine but is not.
+    await writeFile(join(directory, "pgdata", "PG_VERSION"), "18\n");
+    const second = run("hold");
+    expect(await second.says()).toBe("open");
   });
 
   it("killed inside a transaction it has nothing of it, and what was committed before stays", async () => {
