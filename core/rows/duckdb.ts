@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, type DuckDBType } from "@duckdb/node-api";
 import { WaybillError } from "../errors.ts";
+import { spoolError, spoolFull } from "./spool-folder.ts";
 
 export interface EngineOptions {
   /** Folder of this engine alone, created if missing: what it writes and spills lies there. The caller removes it. */
@@ -163,7 +164,7 @@ async function openFolder(directory: string): Promise<EngineFolder> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     real = await realpath(directory);
   } catch (error) {
-    throw folderError(error);
+    throw spoolError(error);
   }
   if (isPlain(real)) return { real, path: real, release: async () => {} };
   const alias = await mkdtemp(join(await realpath(tmpdir()), "waybill-engine-"));
@@ -189,22 +190,11 @@ async function linkInput(
   return { link, target };
 }
 
-function folderError(error: unknown): WaybillError {
-  const code = errorCode(error);
-  const message = `the spool folder cannot be used (${code}); choose another one that this user may write to`;
-  return new WaybillError("usage", [{ code: "SPOOL_UNUSABLE", message, field: "spool" }], { cause: error });
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown error";
-}
-
 /** DuckDB's own words stay in the cause: they quote paths and values. */
 function engineError(error: unknown): unknown {
   if (error instanceof WaybillError || !(error instanceof Error)) return error;
   if (/No space left|max_temp_directory_size|failed to offload/i.test(error.message)) {
-    const message = "the spool folder is full; make room or choose another one";
-    return new WaybillError("unreachable", [{ code: "SPOOL_FULL", message, field: "spool" }], { cause: error });
+    return spoolFull(error);
   }
   return error;
 }

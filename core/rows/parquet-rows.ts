@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
 import type { DecodedRecord } from "../encoding/encoding.ts";
 import { type Problem, WaybillError } from "../errors.ts";
@@ -9,6 +8,7 @@ import { JsonError } from "../strict-json.ts";
 import { type ColumnReader, columnReader } from "./column-reader.ts";
 import { type Engine, openEngine } from "./duckdb.ts";
 import type { LogicalRow, ProfileMember, RowProfile } from "./profile.ts";
+import { makeSpoolFolder } from "./spool-folder.ts";
 
 export interface ParquetReadOptions {
   /** Rows per batch at most; DuckDB hands out up to 2048. Default 2048. */
@@ -41,7 +41,7 @@ export async function* parquetRecords(
   profile: RowProfile,
   options: ParquetReadOptions = {},
 ): AsyncIterable<readonly DecodedRecord[]> {
-  const directory = await mkdtemp(join(options.spoolDirectory ?? tmpdir(), "waybill-parquet-"));
+  const directory = await makeSpoolFolder(options.spoolDirectory ?? tmpdir(), "waybill-parquet-");
   let engine: Engine | undefined;
   try {
     engine = await openEngine({ directory, inputs: [path] });

@@ -25,8 +25,9 @@ import type { ColumnType, LogicalRow, RowProfile } from "./profile.ts";
 /** DuckDB's own bound on the rows of one chunk. */
 const chunkRows = 2048;
 
-/** Flushing is synchronous; this many rows keep it short and the buffer small. */
+/** Flushing is synchronous; these bounds keep it short and the buffer small. */
 const flushRows = chunkRows * 16;
+const flushTextUnits = 8 * 1024 * 1024;
 
 /** A table with one lossless column per member, and columns of our own in front that no member can shadow. */
 export interface TypedTable {
@@ -61,6 +62,7 @@ export async function createTypedTable(
   const appender = await engine.connection.createAppender(table);
   const types = [...own.map(({ type }) => (type === "BIGINT" ? BIGINT : BLOB)), ...columns.map(({ stored }) => stored)];
   let unflushed = 0;
+  let unflushedUnits = 0;
   return {
     members: columns.map(({ name, column }) => `${column} AS ${quoted(name)}`).join(", "),
     append(rows, ownValues = []) {
@@ -73,15 +75,19 @@ export async function createTypedTable(
         columns.forEach(({ name, store }, index) => {
           const values = part.map((row) => {
             const value = Object.hasOwn(row, name) ? row[name] : undefined;
-            return value === undefined || value === null ? null : store(value);
+            if (value === undefined || value === null) return null;
+            const stored = store(value);
+            if (typeof stored === "string") unflushedUnits += stored.length;
+            return stored;
           });
           chunk.setColumnValues(own.length + index, values);
         });
         appender.appendDataChunk(chunk);
         unflushed += part.length;
-        if (unflushed < flushRows) continue;
+        if (unflushed < flushRows && unflushedUnits < flushTextUnits) continue;
         appender.flushSync();
         unflushed = 0;
+        unflushedUnits = 0;
       }
     },
     finish: () => appender.closeSync(),
