@@ -1,0 +1,5 @@
+/** The shared suites, for those who write a driver, a store, a queue or a ledger database of their own. They need vitest. */
+export { driverConformance } from "./driver.ts";
+export { encoderConformance } from "./encoder.ts";
+export { ledgerConformance } from "./ledger.ts";
+export { objectStoreConformance } from "./object-store.ts";
