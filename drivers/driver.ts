@@ -32,6 +32,7 @@ export interface PlanInput {
   readonly obligationId: string;
   readonly materializationId: string;
   readonly attempt: number;
+  /** The `settings` of the destination generation, which the driver was also made from. */
   readonly destination: JsonObject;
   /** Manifest `created_at`; fixed here so that a redelivery writes the same bytes. */
   readonly createdAt: string;
@@ -100,5 +101,10 @@ export interface Driver {
   resource(plan: DriverPlan, commit: CommitEvidence): Omit<Resource, "expires_at">;
   /** Ends access, or removes the data (commit mark first). Repeating converges. */
   withdraw(plan: DriverPlan, what: "access" | "data", attempt: Attempt): Promise<void>;
+  /**
+   * Removes what killed calls of this plan left behind and no reader sees: temporary files, unfinished uploads, staging tables begun
+   * before the instant. Counts them. Never anything a name of the plan points to. Absent where nothing can be left.
+   */
+  collectLeftovers?(plan: DriverPlan, startedBeforeUs: bigint, attempt: Attempt): Promise<number>;
   close(): Promise<void>;
 }

@@ -9,6 +9,8 @@ export interface SettingsReader {
   text(name: string): string | undefined;
   optionalText(name: string): string | undefined;
   choice<T extends string>(name: string, allowed: readonly T[]): T | undefined;
+  optionalChoice<T extends string>(name: string, allowed: readonly T[]): T | undefined;
+  optionalBoolean(name: string): boolean | undefined;
   optionalInteger(name: string, minimum: number, maximum: number): number | undefined;
   /** A nested group; its problems carry the outer field as prefix. Undefined when absent. */
   optionalGroup(name: string): SettingsReader | undefined;
@@ -33,6 +35,9 @@ export function readSettings(settings: JsonObject, field = "settings"): Settings
   };
   const missing = (name: string): undefined => add("MISSING_SETTING", name, "is required");
 
+  const oneOf = <T extends string>(name: string, value: JsonValue, allowed: readonly T[]): T | undefined =>
+    allowed.find((word) => word === value) ?? add("WRONG_SETTING", name, `must be one of ${allowed.join(", ")}`);
+
   return {
     text(name) {
       const value = take(name);
@@ -46,9 +51,16 @@ export function readSettings(settings: JsonObject, field = "settings"): Settings
     },
     choice(name, allowed) {
       const value = take(name);
-      if (value === undefined) return missing(name);
-      const found = allowed.find((word) => word === value);
-      return found ?? add("WRONG_SETTING", name, `must be one of ${allowed.join(", ")}`);
+      return value === undefined ? missing(name) : oneOf(name, value, allowed);
+    },
+    optionalChoice(name, allowed) {
+      const value = take(name);
+      return value === undefined ? undefined : oneOf(name, value, allowed);
+    },
+    optionalBoolean(name) {
+      const value = take(name);
+      if (value === undefined) return undefined;
+      return typeof value === "boolean" ? value : add("WRONG_SETTING", name, "must be true or false");
     },
     optionalInteger(name, minimum, maximum) {
       const value = take(name);

@@ -1,12 +1,13 @@
-import { createHash } from "node:crypto";
+import { nodeHasher } from "../../core/digest/node-hasher.ts";
 import { DeliveryError } from "../../core/errors.ts";
+import { pathSegment } from "../../core/model/id.ts";
 import type { Period } from "../../core/model/records.ts";
+import { isObjectName } from "../../manifests/object-ref.ts";
 
 /** Longest key that every provider takes, bytes; ours are ASCII. */
 const maxKeyLength = 1024;
 const maxTemplateSegments = 8;
 const keySegment = /^[A-Za-z0-9_][A-Za-z0-9_.=-]{0,199}$/;
-const objectName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
 const tokens = ["definition", "account", "day"] as const;
 type Token = (typeof tokens)[number];
 const tokenPattern = /^\{[^{}]*\}$/;
@@ -34,19 +35,8 @@ export function isSafeKey(key: string): boolean {
  */
 export function objectKey(folder: string, name: string): string {
   const key = `${folder}/${name}`;
-  if (!objectName.test(name) || !isSafeKey(key)) throw new DeliveryError("DESTINATION_UNSAFE");
+  if (!isObjectName(name) || !isSafeKey(key)) throw new DeliveryError("DESTINATION_UNSAFE");
   return key;
-}
-
-/** Names that a file system which folds case would take for one another. */
-export function caseFoldCollisions(names: readonly string[]): readonly string[] {
-  const seen = new Set<string>();
-  return names.filter((name) => {
-    const folded = name.toLowerCase();
-    const collides = seen.has(folded);
-    seen.add(folded);
-    return collides;
-  });
 }
 
 /** `[template/]r_…/m_…`: the one folder of a materialization, never shared with another. */
@@ -59,7 +49,11 @@ export function deliveryFolder(
   const browsable = template.map((segment) =>
     segment.map((part) => (typeof part === "string" ? part : tokenText(part.token, facts))).join(""),
   );
-  const folder = [...browsable, pathSegment("r", revisionId), pathSegment("m", materializationId)].join("/");
+  const own = [
+    pathSegment("r", revisionId, nodeHasher("sha256")),
+    pathSegment("m", materializationId, nodeHasher("sha256")),
+  ];
+  const folder = [...browsable, ...own].join("/");
   if (!isSafeKey(folder)) throw new DeliveryError("CONFIGURATION_INVALID");
   return folder;
 }
@@ -127,14 +121,4 @@ function periodDay(period: Period): string {
   }).formatToParts(new Date(period.start));
   const part = (type: string): string => parts.find((entry) => entry.type === type)?.value ?? "";
   return `${part("year").padStart(4, "0")}-${part("month")}-${part("day")}`;
-}
-
-function pathSegment(kind: "r" | "m", id: string): string {
-  const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-  const bytes = createHash("sha256").update(id).digest();
-  let bits = "";
-  for (const byte of bytes) bits += byte.toString(2).padStart(8, "0");
-  let text = "";
-  for (let index = 0; index < 26; index++) text += alphabet[Number.parseInt(bits.slice(index * 5, index * 5 + 5), 2)];
-  return `${kind}_${text}`;
 }

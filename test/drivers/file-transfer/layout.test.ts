@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import type { Period } from "../../../core/model/records.ts";
 import {
   browsableSegment,
-  caseFoldCollisions,
   deliveryFolder,
   isSafeKey,
   locationsOverlap,
@@ -123,10 +122,6 @@ describe("object key", () => {
       expect(() => objectKey(folder, name)).toThrow("DESTINATION_UNSAFE");
     });
   }
-
-  it("finds names that a case-folding file system would merge", () => {
-    expect(caseFoldCollisions(["part-0", "Part-0", "part-1", "PART-0"])).toEqual(["Part-0", "PART-0"]);
-  });
 });
 
 describe("two destinations", () => {
