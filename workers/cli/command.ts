@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Places } from "../operations/config-file.ts";
 import type { ExitCode } from "./exit-code.ts";
 import type { Output } from "./output.ts";
@@ -31,4 +31,10 @@ export function wholeNumber(minimum: number, maximum: number): (text: string) =>
     if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${minimum} to ${maximum}.`);
   };
+}
+
+/** `--wait`: how long a command that delivers waits for retries. */
+export function addWaitOption(command: Command): Command {
+  const option = new Option("--wait <seconds>", "how long to wait for retries before leaving the attempt open");
+  return command.addOption(option.default(300).argParser(wholeNumber(0, 86_400)));
 }

@@ -2,14 +2,34 @@ import { Command, CommanderError } from "commander";
 import type { CommandContext, CommandWork } from "./command.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDefineCommand } from "./commands/define.ts";
+import { addDeliverCommand } from "./commands/deliver.ts";
+import { addExplainCommand } from "./commands/explain.ts";
 import { addInitCommand } from "./commands/init.ts";
+import { addLsCommand } from "./commands/ls.ts";
+import { addMigrateCommand } from "./commands/migrate.ts";
+import { addRedriveCommand } from "./commands/redrive.ts";
+import { addRetainCommand } from "./commands/retain.ts";
+import { addShipCommand } from "./commands/ship.ts";
+import { addSweepCommand } from "./commands/sweep.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { createOutput } from "./output.ts";
 import { reportError } from "./report-error.ts";
 import type { Terminal } from "./terminal.ts";
 import { packageVersion } from "./version.ts";
 
-const commands = [addDefineCommand, addInitCommand, addConfigCommand];
+const commands = [
+  addDefineCommand,
+  addShipCommand,
+  addInitCommand,
+  addMigrateCommand,
+  addConfigCommand,
+  addRetainCommand,
+  addDeliverCommand,
+  addRedriveCommand,
+  addLsCommand,
+  addExplainCommand,
+  addSweepCommand,
+];
 
 const about =
   "Delivers advertising reports so that nobody has to argue about them: immutable revisions, verified deliveries, proofs for the buyer.";

@@ -45,7 +45,6 @@ export async function deliverRevision(ports: DeliverPorts, request: DeliverReque
   const { db } = ports;
   const { revision, feed, selection } = request;
   const driver = await ports.drivers.driverOf(feed.destination);
-  await installConfiguration(db, feed);
   const obligation = await ensureObligation(db, request);
   const obligationId = obligation.reporting_obligation_id;
   const revisionId = revision.reporting_revision_id;
@@ -55,8 +54,13 @@ export async function deliverRevision(ports: DeliverPorts, request: DeliverReque
   return { obligation, materialization: await runToEnd(ports, attempt, request) };
 }
 
-async function ensureObligation(db: Database, { revision, feed }: DeliverRequest): Promise<ObligationFacts> {
+/** The obligation of the revision's period under a feed, both made if they are not there. */
+export async function ensureObligation(
+  db: Database,
+  { revision, feed }: Pick<DeliverRequest, "revision" | "feed">,
+): Promise<ObligationFacts> {
   const { configuration } = feed;
+  await installConfiguration(db, feed);
   const found = await obligationFor(
     db,
     { accountId: configuration.account_id },

@@ -20,7 +20,7 @@ import { scanRows } from "./scan-rows.ts";
 export interface RetainPorts {
   readonly db: Database;
   readonly retained: RetainedStore;
-  readonly spoolDirectory: string;
+  readonly workDirectory: string;
   readonly clock: { nowUs(): bigint };
 }
 
@@ -62,7 +62,7 @@ export async function retainReport(ports: RetainPorts, request: RetainReportRequ
   const { documents, accountId, signal, onProgress } = request;
   await refuseOtherDefinition(db, documents);
   const open = () =>
-    openRows(request.rows, { profile: documents.profile, spoolDirectory: ports.spoolDirectory, signal });
+    openRows(request.rows, { profile: documents.profile, spoolDirectory: ports.workDirectory, signal });
   const { slice, current, assumed } = await reportScope({
     db,
     documents,
@@ -79,7 +79,7 @@ export async function retainReport(ports: RetainPorts, request: RetainReportRequ
     rows: open(),
     documents,
     meta: metaOf(request, slice, current),
-    spoolDirectory: ports.spoolDirectory,
+    spoolDirectory: ports.workDirectory,
     store: {
       ...ports.retained,
       put: async (candidate, ...rest) => {

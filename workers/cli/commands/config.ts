@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type AddCommand, type CommandContext, examples } from "../command.ts";
 import { table } from "../output.ts";
+import { withWaybill } from "../with-waybill.ts";
 
 /** `waybill config check|apply|show`. */
 export const addConfigCommand: AddCommand = (program, run) => {
@@ -34,6 +35,19 @@ async function checkOnly(context: CommandContext): Promise<0> {
   output.document({ ok: true, path, definitions: definitions.length, feeds: feeds.length, warnings });
   output.say(`${path} is right: ${definitions.length} definitions, ${feeds.length} feeds.`);
   for (const warning of warnings) output.note(`note: ${warning}`);
+  return 0;
+}
+
+async function apply(context: CommandContext): Promise<0> {
+  const { output } = context;
+  const { applyConfig } = await import("../../operations/apply-config.ts");
+  const config = await checked(context);
+  const applied = await withWaybill(context, ({ db }) => applyConfig(db, config), { create: true });
+  output.document({ applied });
+  for (const { kind, id, version, outcome } of applied) {
+    output.say(`${kind} ${id}${version === undefined ? "" : ` v${version}`}: ${outcome}`);
+  }
+  for (const warning of config.warnings) output.note(`note: ${warning}`);
   return 0;
 }
 
