@@ -10,7 +10,7 @@ interface Suite {
 }
 
 /** The default report, then each suite with its seconds, every skip by name, and one closing line: `N passed, N failed, N skipped`. */
-export class SuiteReporter extends DefaultReporter implements Reporter {
+class SuiteReporter extends DefaultReporter implements Reporter {
   override onTestRunEnd(
     modules: readonly TestModule[],
     errors: Parameters<DefaultReporter["onTestRunEnd"]>[1],
