@@ -144,7 +144,13 @@ async function* allRows(
   for (const file of files) yield* rowsOf(file);
 }
 
+/** A list that cannot be read is a work file that the machine lost in a power cut: it can be made again. */
 async function readParts(directory: string): Promise<readonly EncodedPart[]> {
-  const parts = JSON.parse(await readFile(join(directory, partsFile), "utf8")) as readonly Omit<EncodedPart, "path">[];
-  return parts.map((part) => ({ ...part, path: join(directory, part.name) }));
+  try {
+    const text = await readFile(join(directory, partsFile), "utf8");
+    const parts = JSON.parse(text) as readonly Omit<EncodedPart, "path">[];
+    return parts.map((part) => ({ ...part, path: join(directory, part.name) }));
+  } catch (cause) {
+    throw new DeliveryError("REVISION_UNREADABLE", { cause });
+  }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -55,7 +55,7 @@ export interface Waybill {
 
 const closeDeadlineMs = 10_000;
 
-/** Opens or creates a folder. WaybillError `usage` FOLDER_LOCKED names the process that has it open. */
+/** Opens or creates a folder. WaybillError `usage` FOLDER_IN_USE names the process that has it open. */
 export async function openWaybill(options: OpenWaybillOptions): Promise<Waybill> {
   await mkdir(options.directory, { recursive: true, mode: 0o700 });
   const db = await openPglite(join(options.directory, "ledger"));
@@ -73,8 +73,10 @@ async function compose(options: OpenWaybillOptions, db: Database): Promise<Waybi
   const log = options.log ?? createLog();
   const workerId = `${hostname()}.${process.pid}.${randomBytes(3).toString("hex")}`;
   const leaseMs = options.leaseMs ?? 60_000;
+  // The ledger's lock says that no other process works here: whatever lies there was left by one that was killed.
   const workDirectory = at("work");
-  await mkdir(workDirectory, { recursive: true, mode: 0o700 });
+  await rm(workDirectory, { recursive: true, force: true });
+  await mkdir(workDirectory, { mode: 0o700 });
   const spool = await openSpool({
     directory: at("spool"),
     ...(options.spoolQuotaBytes === undefined ? {} : { quotaBytes: options.spoolQuotaBytes }),
@@ -98,7 +100,8 @@ async function compose(options: OpenWaybillOptions, db: Database): Promise<Waybi
     signal: stopping.signal,
   });
   dispatcher.start();
-  const sweepOnce = (): Promise<Swept> => sweep({ db, drivers, dispatcher, workerId, leaseMs, log }, stopping.signal);
+  const sweepOnce = (): Promise<Swept> =>
+    sweep({ db, drivers, dispatcher, spool, workerId, leaseMs, log }, stopping.signal);
 
   return {
     db,

@@ -1,29 +1,19 @@
-import { DeliveryError, toDeliveryError } from "../core/errors.ts";
-import type { FailureCode } from "../core/failure-table.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { DeliveryError, isAbort, toDeliveryError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
-import { checkAuthority } from "../core/ledger/authority.ts";
-import type { Lease, MaterializationWork } from "../core/ledger/ledger-records.ts";
-import { ledgerNow } from "../core/ledger/queries.ts";
-import {
-  claim,
-  finishFailed,
-  finishReady,
-  recordCommit,
-  recordPhase,
-  recordProbe,
-  release,
-} from "../core/ledger/transitions.ts";
+import type { FailureOutcome, Lease, MaterializationWork } from "../core/ledger/ledger-records.ts";
+import { claim, finishFailed, finishReady, type Release, release } from "../core/ledger/transitions.ts";
 import type { Materialization } from "../core/model/records.ts";
 import type { Database } from "../core/store/sql.ts";
-import type { Attempt, CommitEvidence, Driver, DriverPlan, Observation } from "../drivers/driver.ts";
-import type { Finding } from "../manifests/finding.ts";
+import type { CommitEvidence, Driver, DriverPlan } from "../drivers/driver.ts";
+import { commitOnce, type DeliveryRun } from "./commit-once.ts";
 import type { ContentProvider } from "./delivery-content.ts";
 import type { DriverPool } from "./driver-pool.ts";
-import { judgeObservation } from "./judge-observation.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { WorkerLog } from "./log.ts";
 import { planWith } from "./plan-with.ts";
-import { nextStep, pollDelayMs, type RetryPolicy } from "./retry-policy.ts";
+import { type ProbeStep, probeOnce } from "./probe-loop.ts";
+import { nextStep, type RetryPolicy } from "./retry-policy.ts";
 
 export interface RunnerOptions {
   readonly db: Database;
@@ -33,8 +23,12 @@ export interface RunnerOptions {
   readonly workerId: string;
   /** How long a claim holds without renewal. Ms. */
   readonly leaseMs: number;
+  /** One run that takes longer is cut off and counts as DESTINATION_UNREACHABLE. Ms. Default 6 hours. */
+  readonly maxRunMs?: number;
   readonly policy: RetryPolicy;
   readonly log: WorkerLog;
+  /** What drivers see as `nowUs`. Default: the system's. */
+  readonly clock?: Pick<Clock, "nowUs">;
   /** 0 to 1. Default Math.random. */
   readonly random?: () => number;
 }
@@ -55,17 +49,21 @@ export interface Runner {
   run(materializationId: string, signal: AbortSignal): Promise<RunResult>;
 }
 
+const sixHoursMs = 6 * 60 * 60 * 1000;
+
 /** See DESIGN: plan in tx 0 (openMaterialization), evidence in tx 1, the end in tx 2. */
 export function createRunner(options: RunnerOptions): Runner {
-  const { db, leaseMs, log } = options;
+  const { db, leaseMs, log, workerId } = options;
   return {
-    async run(materializationId, signal) {
+    async run(materializationId, outer) {
+      if (outer.aborted) return { outcome: "idle" };
       try {
-        const claimed = await claim(db, { materializationId, workerId: options.workerId, leaseMs });
+        const claimed = await claim(db, { materializationId, workerId, leaseMs });
         if (claimed === undefined) return { outcome: "idle" };
-        const keeper = keepLease(db, claimed.lease, leaseMs, signal);
+        const maxRunMs = options.maxRunMs ?? sixHoursMs;
+        const keeper = keepLease({ db, lease: claimed.lease, leaseMs, maxRunMs, outer });
         try {
-          return await runClaimed(options, claimed.lease, claimed.work, keeper.signal);
+          return await runClaimed(options, claimed.lease, claimed.work, keeper.signal, outer);
         } finally {
           await keeper.stop();
         }
@@ -83,135 +81,109 @@ async function runClaimed(
   lease: Lease,
   work: MaterializationWork,
   signal: AbortSignal,
+  outer: AbortSignal,
 ): Promise<RunResult> {
   const tries = work.tries - work.probes;
   // A worker that dies each time never gets to report; its claims are what shows it.
-  if (tries > options.policy.maxTries) return await fail(options, lease, undefined, { code: "TRIES_EXHAUSTED" });
+  if (tries > options.policy.maxTries) return await fail(options, lease, { code: "TRIES_EXHAUSTED" });
   let driver: Driver | undefined;
   try {
     driver = await options.drivers.driverOf(work.destination);
-    return await deliver(options, lease, work, driver, signal);
+    return await deliver(options, runOf(options, lease, work, driver, signal));
   } catch (error) {
-    if (signal.aborted) return await interrupted(options, lease, work, signal);
-    const failure = toDeliveryError(error);
+    // Shutting down gives the lease back, so that the next worker need not wait for its end, and uses up no try.
+    if (outer.aborted) return await wait(options, lease, work, { delayMs: 0, event: "interrupted", uncounted: true });
+    const failure = asFailure(signal.aborted ? signal.reason : error);
     if (failure.code === "LEASE_LOST") throw failure;
-    if (failure.code === "INTERNAL") options.log.error("run failed", failure, idsOf(work));
-    const random = (options.random ?? Math.random)();
-    const step = nextStep({ code: failure.code, tries, retryAfterMs: failure.retryAfterMs, random }, options.policy);
-    if (step.kind === "retry") {
-      if (failure.code === "REVISION_UNREADABLE") await options.content.forget(work.revision);
-      return await wait(options, lease, work, step.delayMs, {
-        event: "retry_scheduled",
-        detail: { code: failure.code, tries },
-      });
-    }
-    const reattempt = step.reattempt ? driver : undefined;
-    return await fail(options, lease, reattempt, { code: step.code, detail: { cause_code: failure.code, tries } });
+    return await afterFailure(options, lease, work, driver, failure, tries);
   }
 }
 
-async function deliver(
-  options: RunnerOptions,
+function runOf(
+  { db, content, clock = systemClock }: RunnerOptions,
   lease: Lease,
   work: MaterializationWork,
   driver: Driver,
   signal: AbortSignal,
-): Promise<RunResult> {
-  const plan = work.plan as DriverPlan;
-  const id = work.record.reporting_materialization_id;
-  const attempt: Attempt = { key: `${id}.${lease.generation}`, signal, nowUs: () => BigInt(Date.now()) * 1000n };
-  await checkAuthority(options.db, id);
-  let commit = work.commit as CommitEvidence | undefined;
-  let committedAtUs = work.committedAtUs;
-  if (commit === undefined) {
-    commit = (await driver.findCommit(plan, attempt)) ?? (await writeAndCommit(options, lease, work, driver, attempt));
-    ({ committedAtUs } = await recordCommit(options.db, lease, commit));
-  }
-  await checkAuthority(options.db, id);
-  const startedAtUs = await ledgerNow(options.db);
-  const profile = work.configuration.verification_profile;
-  const seen = await driver.probe(plan, commit, profile, attempt);
-  signal.throwIfAborted();
-  if (seen.outcome === "not_yet") {
-    const windowEndUs = (committedAtUs ?? startedAtUs) + BigInt(driver.traits.visibilityWindowMs) * 1000n;
-    return await notYet(options, lease, work, seen.code, startedAtUs >= windowEndUs);
-  }
-  return await conclude(options, lease, work, { driver, plan, commit }, seen);
+): DeliveryRun {
+  const key = `${lease.materializationId}.${lease.generation}`;
+  const attempt = { key, signal, nowUs: () => clock.nowUs() };
+  return { db, content, lease, work, driver, plan: work.plan as DriverPlan, attempt };
 }
 
-async function writeAndCommit(
-  options: RunnerOptions,
-  lease: Lease,
-  work: MaterializationWork,
-  driver: Driver,
-  attempt: Attempt,
-): Promise<CommitEvidence> {
-  const plan = work.plan as DriverPlan;
-  const id = work.record.reporting_materialization_id;
-  await recordPhase(options.db, lease, "writing");
-  const content = await options.content.contentOf(work.revision, attempt.signal);
-  try {
-    const staged = await driver.write(plan, content, attempt);
-    await checkAuthority(options.db, id);
-    attempt.signal.throwIfAborted();
-    return await driver.commit(plan, staged, attempt);
-  } finally {
-    await content.release();
+async function deliver(options: RunnerOptions, run: DeliveryRun): Promise<RunResult> {
+  const { lease, work } = run;
+  const startedAtUs = run.attempt.nowUs();
+  const committed = await commitOnce(run);
+  const step = await probeOnce(run, committed, options.policy);
+  switch (step.kind) {
+    case "later": {
+      const { code, probes, delayMs } = step;
+      return await wait(options, lease, work, { delayMs, event: "probe_scheduled", detail: { code, probes } });
+    }
+    case "failed":
+      return await fail(options, lease, step.failure);
+    case "match":
+      await tidy(options, run, startedAtUs);
+      return await finish(options, run, committed.commit, step);
   }
 }
 
-async function notYet(
+/** tx 2: only an equal read ends as ready, and only if the ledger still agrees. */
+async function finish(
   options: RunnerOptions,
-  lease: Lease,
-  work: MaterializationWork,
-  code: Extract<Observation, { outcome: "not_yet" }>["code"],
-  windowEnded: boolean,
+  { lease, work, driver, plan }: DeliveryRun,
+  commit: CommitEvidence,
+  { verification }: Extract<ProbeStep, { kind: "match" }>,
 ): Promise<RunResult> {
-  const { probes } = await recordProbe(options.db, lease, { outcome: "not_yet", code });
-  if (windowEnded) {
-    // What stood in the way to the end says more than that time ran out.
-    const final: FailureCode = code === "READER_FORBIDDEN" ? code : "VISIBILITY_TIMEOUT";
-    return await fail(options, lease, undefined, { code: final, detail: { probes } });
-  }
-  const delayMs = pollDelayMs(probes, options.policy);
-  return await wait(options, lease, work, delayMs, { event: "probe_scheduled", detail: { code, probes } });
-}
-
-/** The runner judges, never the driver: only an equal read ends as ready, and only if the ledger still agrees (tx 2). */
-async function conclude(
-  options: RunnerOptions,
-  lease: Lease,
-  work: MaterializationWork,
-  committed: { readonly driver: Driver; readonly plan: DriverPlan; readonly commit: CommitEvidence },
-  seen: Extract<Observation, { outcome: "read" }>,
-): Promise<RunResult> {
-  const { revision, configuration, destination } = work;
-  const against = { revision, profile: configuration.verification_profile, path: destination.verification_path };
-  const judgement = judgeObservation(seen, against);
-  const outcome = judgement.match ? "match" : "mismatch";
-  await recordProbe(options.db, lease, { outcome, row_count: seen.rowCount });
-  if (!judgement.match) {
-    const detail = {
-      finding_count: judgement.findings.length,
-      findings: judgement.findings.slice(0, 20).map(findingDetail),
-    };
-    return await fail(options, lease, undefined, { code: "VERIFICATION_MISMATCH", detail });
-  }
-  const { driver, plan, commit } = committed;
-  const status = destination.hosting === "producer" ? "available" : "delivered";
+  const status = work.destination.hosting === "producer" ? "available" : "delivered";
   const resource = driver.resource(plan, commit);
-  const result = await finishReady(options.db, lease, { status, resource, verification: judgement.verification });
+  const result = await finishReady(options.db, lease, { status, resource, verification });
   if (result.outcome === "done") return { outcome: "ready", record: result.record };
   if (result.code === "LEASE_LOST") return { outcome: "lost" };
-  return await fail(options, lease, undefined, { code: result.code });
+  return await fail(options, lease, { code: result.code });
 }
 
+/** What killed runs left at the destination is no one's after the commit. It is no reason to fail: a sweep of the place finds it too. */
+async function tidy({ log }: RunnerOptions, { driver, plan, attempt, work, lease }: DeliveryRun, startedAtUs: bigint) {
+  if (lease.generation === 1 || driver.collectLeftovers === undefined) return;
+  try {
+    await driver.collectLeftovers(plan, startedAtUs, attempt);
+  } catch (error) {
+    attempt.signal.throwIfAborted();
+    log.error("leftovers not collected", error, idsOf(work));
+  }
+}
+
+async function afterFailure(
+  options: RunnerOptions,
+  lease: Lease,
+  work: MaterializationWork,
+  driver: Driver | undefined,
+  failure: DeliveryError,
+  tries: number,
+): Promise<RunResult> {
+  const { code, retryAfterMs } = failure;
+  if (code === "INTERNAL") options.log.error("run failed", failure, idsOf(work));
+  const random = (options.random ?? Math.random)();
+  const step = nextStep({ code, tries, retryAfterMs, random }, options.policy);
+  if (step.kind === "retry") {
+    return await wait(options, lease, work, {
+      delayMs: step.delayMs,
+      event: "retry_scheduled",
+      detail: { code, tries },
+    });
+  }
+  const detail = { cause_code: code, tries };
+  return await fail(options, lease, { code: step.code, detail }, step.reattempt ? driver : undefined);
+}
+
+/** `reattemptWith` opens attempt + 1 with a plan of that driver. */
 async function fail(
   options: RunnerOptions,
   lease: Lease,
-  /** Opens attempt + 1 with a plan of this driver. */
-  reattemptWith: Driver | undefined,
-  failure: { readonly code: FailureCode; readonly detail?: JsonObject },
+  failure: FailureOutcome,
+  reattemptWith?: Driver,
 ): Promise<RunResult> {
   const again = reattemptWith === undefined ? undefined : planWith(reattemptWith);
   const { record, reattempt } = await finishFailed(options.db, lease, failure, again);
@@ -222,26 +194,15 @@ async function wait(
   options: RunnerOptions,
   lease: Lease,
   work: MaterializationWork,
-  delayMs: number,
-  why: { readonly event: string; readonly detail: JsonObject },
+  until: Release,
 ): Promise<RunResult> {
-  const { nextRunAtUs } = await release(options.db, lease, { delayMs, ...why });
-  return { outcome: "waiting", transport: work.record.transport ?? "", nextRunAtUs, delayMs };
+  const { nextRunAtUs } = await release(options.db, lease, until);
+  return { outcome: "waiting", transport: work.record.transport ?? "", nextRunAtUs, delayMs: until.delayMs };
 }
 
-/** Shutting down gives the lease back, so that the next worker need not wait for its end. A lost lease cannot be given back. */
-async function interrupted(
-  options: RunnerOptions,
-  lease: Lease,
-  work: MaterializationWork,
-  signal: AbortSignal,
-): Promise<RunResult> {
-  if (signal.reason instanceof DeliveryError && signal.reason.code === "LEASE_LOST") return { outcome: "lost" };
-  return await wait(options, lease, work, 0, { event: "interrupted", detail: {} });
-}
-
-function findingDetail({ code, object_ref, row, key, column, expected, actual }: Finding): JsonObject {
-  return { code, object_ref, row, key, column, expected, actual };
+/** An abort that is not this run's own is somebody else's accident. */
+function asFailure(error: unknown): DeliveryError {
+  return isAbort(error) ? new DeliveryError("INTERNAL", { cause: error }) : toDeliveryError(error);
 }
 
 function idsOf({ record }: MaterializationWork): JsonObject {

@@ -12,7 +12,7 @@ export { installDefinition } from "./transitions/definitions.ts";
 export { type Expired, type ExpireOptions, expireLeases } from "./transitions/expiry.ts";
 export { type Failed, finishFailed } from "./transitions/fail.ts";
 export { finishReady } from "./transitions/finish.ts";
-export { type Claim, type Claimed, claim, release, renew } from "./transitions/leases.ts";
+export { type Claim, type Claimed, claim, type Release, release, renew } from "./transitions/leases.ts";
 export {
   type OpenMaterialization,
   openMaterialization,

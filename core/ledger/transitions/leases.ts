@@ -75,20 +75,26 @@ export async function renew(db: Database, lease: Lease, leaseMs: number): Promis
   return { ...lease, untilUs: row.lease_until };
 }
 
-/** Gives the lease back; the next run is due after `delayMs`. `event` says why, in the journal. DeliveryError LEASE_LOST. */
-export async function release(
-  db: Database,
-  lease: Lease,
-  end: { readonly delayMs: number; readonly event: string; readonly detail?: JsonObject },
-): Promise<{ readonly nextRunAtUs: bigint }> {
+export interface Release {
+  /** When the next run is due, from now. Ms. */
+  readonly delayMs: number;
+  /** Why, in the journal. */
+  readonly event: string;
+  readonly detail?: JsonObject;
+  /** Takes the claim's try back: what ended the run says nothing about the delivery. Default false. */
+  readonly uncounted?: boolean;
+}
+
+/** Gives the lease back. DeliveryError LEASE_LOST. */
+export async function release(db: Database, lease: Lease, end: Release): Promise<{ readonly nextRunAtUs: bigint }> {
   return await db.transaction(async (tx) => {
     const work = await lockUnderLease(tx, lease);
     const [row] = await tx.query<{ next_run_at: bigint }>(
       `update delivery_work set lease_token = null, lease_until = null, lease_worker = null,
-         next_run_at = ledger_now() + $2::bigint
+         next_run_at = ledger_now() + $2::bigint, tries = tries - $3::integer
        where reporting_materialization_id = $1
        returning next_run_at`,
-      [lease.materializationId, leaseUs(end.delayMs)],
+      [lease.materializationId, leaseUs(end.delayMs), end.uncounted === true ? 1 : 0],
     );
     if (row === undefined) throw new Error("a locked work row is gone");
     const detail = { ...end.detail, delay_ms: end.delayMs };
