@@ -3,3 +3,4 @@ export { driverConformance } from "./driver.ts";
 export { encoderConformance } from "./encoder.ts";
 export { ledgerConformance } from "./ledger.ts";
 export { objectStoreConformance } from "./object-store.ts";
+export { queueConformance } from "./queue.ts";
