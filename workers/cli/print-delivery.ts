@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { failureTable } from "../../core/failure-table.ts";
 import type { Materialization } from "../../core/model/records.ts";
 import { failureOfAttempt } from "../operations/deliver-revision.ts";
@@ -15,7 +16,15 @@ export function printDelivery(delivered: DeliveredDocument, output: Output, repe
     repeated ? "Delivered before; read back again just now, and it still matches." : "Delivered and read back.",
   );
   for (const line of pairs(proofOf(delivered))) output.say(line);
+  if (delivered.location?.startsWith("file:///") === true) {
+    output.say(`Check it as the buyer does: waybill verify ${shellWord(fileURLToPath(delivered.location))}`);
+  }
   return 0;
+}
+
+/** A path as one word of a shell command. */
+function shellWord(path: string): string {
+  return /^[A-Za-z0-9_./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function proofOf({ revision, materialization, manifest, location }: DeliveredDocument): readonly [string, string][] {

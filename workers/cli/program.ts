@@ -1,25 +1,32 @@
 import { Command, CommanderError } from "commander";
+import { packageFolder } from "../package-folder.ts";
 import type { CommandContext, CommandWork } from "./command.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDefineCommand } from "./commands/define.ts";
 import { addDeliverCommand } from "./commands/deliver.ts";
+import { addDemoCommand } from "./commands/demo.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addLsCommand } from "./commands/ls.ts";
 import { addMigrateCommand } from "./commands/migrate.ts";
+import { addReceiveCommand } from "./commands/receive.ts";
 import { addRedriveCommand } from "./commands/redrive.ts";
 import { addRetainCommand } from "./commands/retain.ts";
 import { addShipCommand } from "./commands/ship.ts";
 import { addSweepCommand } from "./commands/sweep.ts";
+import { addVerifyCommand } from "./commands/verify.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { createOutput } from "./output.ts";
 import { reportError } from "./report-error.ts";
 import type { Terminal } from "./terminal.ts";
-import { packageVersion } from "./version.ts";
 
+/** In the order of the help. */
 const commands = [
+  addDemoCommand,
   addDefineCommand,
   addShipCommand,
+  addVerifyCommand,
+  addReceiveCommand,
   addInitCommand,
   addMigrateCommand,
   addConfigCommand,
@@ -81,7 +88,7 @@ interface GlobalOptions {
 function createProgram(terminal: Terminal, run: (work: CommandWork) => Promise<void>): Command {
   const program = new Command("waybill")
     .description(about)
-    .version(packageVersion())
+    .version(packageFolder().version)
     .option("--json", "print one JSON document on stdout and nothing else there")
     .option("--quiet", "no progress on stderr")
     .option("--ledger <folder>", "folder of the embedded ledger (default: the configuration's, else ./.waybill)")

@@ -1,5 +1,5 @@
 import { WaybillError } from "../../core/errors.ts";
-import { listConfigurations } from "../../core/ledger/queries.ts";
+import { listConfigurations, listMaterializations } from "../../core/ledger/queries.ts";
 import type { Revision } from "../../core/model/records.ts";
 import type { Sql } from "../../core/store/sql.ts";
 import type { CheckedConfig, Feed } from "./check-config.ts";
@@ -7,8 +7,8 @@ import { mismatchOf } from "./obligation-facts.ts";
 
 /**
  * The feed that a revision goes to: one of the configuration file, else one that the ledger already knows. `destination` is a
- * destination_id, a destination_ref or a delivery_config_id and is needed when several feeds want the revision. WaybillError `usage`
- * lists what there is.
+ * destination_id, a destination_ref or a delivery_config_id; without it, when several feeds want the revision, the one that took it
+ * before is meant. WaybillError `usage` lists what there is.
  */
 export async function chooseFeed(
   db: Sql,
@@ -19,11 +19,22 @@ export async function chooseFeed(
   const known = newestVersions([...(config?.feeds ?? []), ...(await installedFeeds(db, revision.account_id))]);
   const named = destination === undefined ? known : known.filter((feed) => isNamed(feed, destination));
   const wanting = named.filter(({ configuration }) => mismatchOf(configuration, revision) === undefined);
-  const [only] = wanting;
-  if (only !== undefined && wanting.length === 1) return only;
+  const [only] = wanting.length > 1 ? await takersOf(db, revision, wanting) : wanting;
+  if (only !== undefined) return only;
   throw new WaybillError("usage", [
     { code: "DESTINATION_REQUIRED", field: "--destination", message: question(known, named, wanting, revision) },
   ]);
+}
+
+/** The one feed that took this revision before; none when several did, or none. */
+async function takersOf(db: Sql, revision: Revision, feeds: readonly Feed[]): Promise<readonly Feed[]> {
+  const scope = { accountId: revision.account_id };
+  const filter = { revisionId: revision.reporting_revision_id, limit: 1000 };
+  const { items } = await listMaterializations(db, scope, filter);
+  const takers = feeds.filter(({ configuration }) =>
+    items.some((attempt) => attempt.delivery_config_id === configuration.delivery_config_id),
+  );
+  return takers.length === 1 ? takers : [];
 }
 
 /** Active generations of an account. */
