@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { WaybillError } from "../../core/errors.ts";
-import type { Finality, Period } from "../../core/model/records.ts";
+import type { ControlTotal, Finality, Period } from "../../core/model/records.ts";
+import type { ControlTotalRule } from "../../core/rows/profile.ts";
 import { readDefinitionFile } from "../operations/config-file.ts";
 import { periodOfFlags } from "../operations/report-period.ts";
 import type { RetainReportRequest } from "../operations/retain-report.ts";
-import type { CommandContext } from "./command.ts";
+import { type CommandContext, wholeNumber } from "./command.ts";
 
 /** Flags of `retain` and `ship` that say what the rows are. */
 export interface ReportOptions {
@@ -20,6 +21,8 @@ export interface ReportOptions {
   readonly finalizedAt?: string;
   readonly observedAt?: string;
   readonly dataThrough?: string;
+  readonly expectRows?: number;
+  readonly expectTotals?: string;
 }
 
 export function addReportOptions(command: Command): Command {
@@ -42,7 +45,16 @@ export function addReportOptions(command: Command): Command {
     .option("--finality-policy <id>", "official: which policy of the definition closes it (default: its only one)")
     .option("--finalized-at <instant>", "official: when it was closed (default: now)")
     .option("--observed-at <instant>", "when the source was read (default: now)")
-    .option("--data-through <instant>", "events up to here are complete (default: not said)");
+    .option("--data-through <instant>", "events up to here are complete (default: not said)")
+    .addOption(
+      new Option("--expect-rows <n>", "what the pipeline counted; anything else is refused").argParser(
+        wholeNumber(0, Number.MAX_SAFE_INTEGER),
+      ),
+    )
+    .option(
+      "--expect-totals <name=value,...>",
+      "what the pipeline summed, every control total; anything else is refused",
+    );
 }
 
 /** The flags as a request. WaybillError `usage` with every problem of a flag; the definition's own problems come with its path. */
@@ -51,9 +63,10 @@ export async function reportRequest(
   options: ReportOptions,
   { places, output, signal }: CommandContext,
 ): Promise<Omit<RetainReportRequest, "supersedes">> {
+  const documents = await readDefinitionFile(resolve(places.directory, options.definition));
   return {
     rows: { path: resolve(places.directory, rows) },
-    documents: await readDefinitionFile(resolve(places.directory, options.definition)),
+    documents,
     accountId: options.account,
     mediaBuyIds: mediaBuyIds(options.mediaBuys),
     period: periodOf(options),
@@ -63,9 +76,36 @@ export async function reportRequest(
     finalizedAt: options.finalizedAt,
     observedAt: options.observedAt,
     dataThrough: options.dataThrough,
+    declaredRowCount: options.expectRows,
+    declaredTotals: declaredTotals(options.expectTotals, documents.profile.controlTotals),
     onProgress: output.progress,
     signal,
   };
+}
+
+function declaredTotals(
+  text: string | undefined,
+  rules: readonly ControlTotalRule[],
+): readonly ControlTotal[] | undefined {
+  if (text === undefined) return undefined;
+  const declared = new Map(
+    text.split(",").map((pair): [string, string] => {
+      const equals = pair.indexOf("=");
+      return equals < 0 ? [pair.trim(), ""] : [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()];
+    }),
+  );
+  const names = rules.map((rule) => rule.name);
+  const isComplete = declared.size === names.length && names.every((name) => (declared.get(name) ?? "") !== "");
+  if (!isComplete) {
+    const message = `--expect-totals needs a value for each of ${names.join(", ")} and for nothing else`;
+    throw new WaybillError("usage", [{ code: "TOTALS_INCOMPLETE", field: "--expect-totals", message }]);
+  }
+  return rules.map(({ name, value_type, unit }) => ({
+    name,
+    value: declared.get(name) ?? "",
+    value_type,
+    ...(unit === undefined ? {} : { unit }),
+  }));
 }
 
 function mediaBuyIds(text: string | undefined): readonly string[] | undefined {

@@ -5,7 +5,7 @@ import { definitionDocuments } from "../../core/ledger/queries.ts";
 import { installDefinition, publishRevision } from "../../core/ledger/transitions.ts";
 import { newId } from "../../core/model/id.ts";
 import { instantToUs } from "../../core/model/instant.ts";
-import type { Period, Revision } from "../../core/model/records.ts";
+import type { ControlTotal, Period, Revision } from "../../core/model/records.ts";
 import { chainProblem } from "../../core/model/revision-chain.ts";
 import { openRows, type RowSource } from "../../core/rows/readers/open-rows.ts";
 import { type RetainProgress, retainRows } from "../../core/rows/retain.ts";
@@ -39,6 +39,9 @@ export interface RetainReportRequest {
   readonly finalizedAt?: string | undefined;
   readonly observedAt?: string | undefined;
   readonly dataThrough?: string | undefined;
+  /** What the pipeline counted and summed; the rows are refused when they differ. */
+  readonly declaredRowCount?: number | undefined;
+  readonly declaredTotals?: readonly ControlTotal[] | undefined;
   /** The snapshot to restate: its id, or `current` for whichever the period has. Default: none may be there, unless its content is the same. */
   readonly supersedes?: string | undefined;
   readonly onProgress?: ProgressListener | undefined;
@@ -115,7 +118,7 @@ function metaOf(
   slice: { readonly media_buy_ids: readonly string[]; readonly period: Period },
   current: RevisionEntry | undefined,
 ): RevisionMeta {
-  const { finalityPolicyId, finalizedAt, observedAt, dataThrough } = request;
+  const { finalityPolicyId, finalizedAt, observedAt, dataThrough, declaredRowCount, declaredTotals } = request;
   const supersedes = request.supersedes === "current" ? supersedable(current) : request.supersedes;
   return {
     accountId: request.accountId,
@@ -127,6 +130,8 @@ function metaOf(
     ...(observedAt === undefined ? {} : { observedAt }),
     ...(dataThrough === undefined ? {} : { dataThrough: { instant: dataThrough, precision: "lower_bound" } }),
     ...(supersedes === undefined ? {} : { supersedes }),
+    ...(declaredRowCount === undefined ? {} : { declaredRowCount }),
+    ...(declaredTotals === undefined ? {} : { declaredTotals }),
   };
 }
 

@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { readExpectation } from "../../buyer/expectation.ts";
 import { type Received, receive } from "../../buyer/receive.ts";
 import { satisfies, type VerifyLocationOptions, verifyLocation } from "../../buyer/verify-location.ts";
+import { WaybillError } from "../../core/errors.ts";
 import type { Finding } from "../../manifests/finding.ts";
 import type { VerificationLevel, VerificationReport } from "../../manifests/verifier.ts";
 import type { ProgressListener } from "./progress.ts";
@@ -40,7 +41,7 @@ export interface VerifyDocument {
 
 /** Verifies a delivery as its buyer does, with nothing but the folder and what the buyer was told elsewhere. */
 export async function verify(request: VerifyRequest): Promise<VerifyDocument> {
-  const report = await verifyLocation(locationOf(request), await optionsOf(request));
+  const report = await verifyLocation(await locationOf(request), await optionsOf(request));
   return documentOf(report, report.satisfied);
 }
 
@@ -49,12 +50,21 @@ export async function receiveVerified(
   request: VerifyRequest & { readonly out: string },
 ): Promise<{ readonly received: Received; readonly document: VerifyDocument }> {
   const options = await optionsOf(request);
-  const received = await receive(locationOf(request), resolve(request.directory, request.out), options);
+  const received = await receive(await locationOf(request), resolve(request.directory, request.out), options);
   return { received, document: documentOf(received.report, satisfies(received.report, request.require)) };
 }
 
-function locationOf({ location, directory }: VerifyRequest): string {
-  return /^[A-Za-z][A-Za-z0-9+.-]+:/.test(location) ? location : resolve(directory, location);
+/** A manifest that is not there may still come; anything else that is not there was mistyped. */
+async function locationOf({ location, directory }: VerifyRequest): Promise<string> {
+  if (/^[A-Za-z][A-Za-z0-9+.-]+:/.test(location)) return location;
+  const path = resolve(directory, location);
+  if (!path.endsWith(".json")) {
+    await access(path).catch((error: unknown) => {
+      const message = `${path} does not exist or cannot be entered; name the folder of a delivery or its manifest.json`;
+      throw new WaybillError("usage", [{ code: "NO_SUCH_LOCATION", field: "location", message }], { cause: error });
+    });
+  }
+  return path;
 }
 
 async function optionsOf(request: VerifyRequest): Promise<VerifyLocationOptions> {
