@@ -8,7 +8,7 @@ import { parseJson } from "../../core/strict-json.ts";
 import { type ManifestFacts, manifestName } from "../../manifests/manifest.ts";
 import type { DriverPlan, PlanInput } from "../driver.ts";
 import type { FileSettings } from "./file-settings.ts";
-import { deliveryFolder, isSafeKey, objectKey } from "./layout.ts";
+import { deliveryFolder, objectKey } from "./layout.ts";
 
 /** More data objects than any reader is asked to open; a split that fine is a mistake in `rows_per_part`. */
 const maxParts = 10_000;
@@ -128,7 +128,6 @@ export function readPlan(
   if (read.transport !== expected.transport || read.location !== expected.location) {
     throw new DeliveryError("CONFIGURATION_INVALID");
   }
-  if (!isSafeKey(read.folder)) throw new DeliveryError("DESTINATION_UNSAFE");
   for (const name of read.parts) objectKey(read.folder, name);
   return read;
 }

@@ -37,16 +37,13 @@ export async function findManifest(
 
 /** A manifest is this plan's when it is byte for byte the plan's fixed half with files under the plan's names. */
 function ownManifest(plan: FileTransferPlan, bytes: Uint8Array): Manifest {
-  let manifest: Manifest;
   try {
-    manifest = parseManifest(bytes);
+    const manifest = parseManifest(bytes);
+    const names = manifest.files.map((file) => file.object_ref);
+    const expected = buildManifest(plan.manifest, manifest.files).bytes;
+    if (Buffer.compare(expected, bytes) === 0 && names.join("/") === plan.parts.join("/")) return manifest;
   } catch (error) {
     throw new DeliveryError("CONTENT_CONFLICT", { cause: error });
   }
-  const { files } = manifest;
-  const names = files.map((file) => file.object_ref);
-  const expected = buildManifest(plan.manifest, files).bytes;
-  const own = Buffer.compare(expected, bytes) === 0 && names.join("/") === plan.parts.join("/");
-  if (!own) throw new DeliveryError("CONTENT_CONFLICT");
-  return manifest;
+  throw new DeliveryError("CONTENT_CONFLICT");
 }

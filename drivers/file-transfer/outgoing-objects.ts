@@ -70,7 +70,12 @@ export function manifestBytes(
       row_count: part.rowCount,
     };
   });
-  return buildManifest(plan.manifest, files).bytes;
+  try {
+    return buildManifest(plan.manifest, files).bytes;
+  } catch (error) {
+    // The parts were checked against the plan, so it is the stored plan that no manifest can be made of.
+    throw new DeliveryError("INTERNAL", { cause: error });
+  }
 }
 
 /** Everything that lies beside the parts but is no part of the commit. */

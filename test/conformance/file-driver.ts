@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DeliveryError } from "../../core/errors.ts";
 import type { FailureCode } from "../../core/failure-table.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { CommitEvidence, DeliveryContent, Driver } from "../../drivers/driver.ts";
 import { type Around, type Call, crashAt, failWhere, recordCalls } from "../faults/around.ts";
 import { sha256Hex } from "../faults/bodies.ts";
@@ -269,6 +270,15 @@ export function fileDriverConformance(name: string, createPlace: () => Promise<F
         await impostor.close();
       });
 
+      it("sees a manifest that is not the committed one, though it lists the same rows", async () => {
+        const commit = await deliver(driver, a, "attempt-1");
+        await driver.withdraw(a.plan, "data", attempt());
+        const manifest = { ...(a.plan["manifest"] as JsonObject), created_at: "2026-03-09T02:00:01Z" };
+        await deliver(driver, { sample, plan: { ...a.plan, manifest } }, "attempt-2");
+        const observation = await probe(driver, a, commit);
+        expect(observation).toMatchObject({ outcome: "read", findings: [{ code: "MANIFEST_DIGEST_MISMATCH" }] });
+      });
+
       it("is not yet when nothing is there, and when the reader is refused; never a mismatch", async () => {
         const commit = await deliver(driver, a, "attempt-1");
         const refused = rig.openDriverWith({ reader: always("DESTINATION_FORBIDDEN") });
@@ -313,6 +323,23 @@ export function fileDriverConformance(name: string, createPlace: () => Promise<F
       });
     });
 
+    it("a withdrawal that dies anywhere leaves all or nothing to see, and the next one completes it", async () => {
+      const recorder = recordCalls();
+      const commit = await deliver(driver, a, "attempt-1");
+      await rig.openDriverWith({ writer: recorder.around }).withdraw(a.plan, "data", attempt());
+      for (const when of ["before", "after"] as const) {
+        for (let n = 0; n < recorder.calls.length; n++) {
+          await deliver(driver, a, `attempt-${when}-${n}`);
+          const victim = rig.openDriverWith({ writer: crashAt(n, when) });
+          await expect(victim.withdraw(a.plan, "data", attempt())).rejects.toThrow();
+          const observation = await probe(driver, a, commit);
+          if (observation.outcome === "read") expect([n, matches(observation, sample)]).toEqual([n, true]);
+          await driver.withdraw(a.plan, "data", attempt());
+          expect(await rig.contents(a.plan)).toEqual(new Map());
+        }
+      }
+    });
+
     it("a stored plan that was tampered with leads nowhere", async () => {
       for (const change of [
         { folder: "../outside" },
@@ -328,6 +355,14 @@ export function fileDriverConformance(name: string, createPlace: () => Promise<F
       const elsewhere = { ...a.plan, location: "file:///elsewhere" };
       await rejects(driver.write(elsewhere, sample.content, attempt()), "CONFIGURATION_INVALID");
       await rejects(driver.findCommit({ ...a.plan, parts: [] }, attempt()), "INTERNAL");
+      await rejects(
+        driver.write(
+          { ...a.plan, manifest: { row_count: 7, reporting_revision_id: "revision-a" } },
+          sample.content,
+          attempt(),
+        ),
+        "INTERNAL",
+      );
     });
 
     describe("interrupted at any call to the destination", () => {
