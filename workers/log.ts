@@ -8,9 +8,17 @@ export interface WorkerLog {
   error(message: string, error: unknown, fields?: JsonObject): void;
 }
 
-/** Structured lines on stderr. `level`: a pino level. Default `warn`. */
-export function createLog(level = "warn"): WorkerLog {
-  const logger = pino({ level, base: null }, pino.destination({ fd: 2, sync: true }));
+/** Takes finished lines, each with its line end. */
+export interface LogDestination {
+  write(line: string): void;
+}
+
+/** Structured lines, one JSON object each. `level`: a pino level. Default `warn`. Default destination: stderr. */
+export function createLog(
+  level = "warn",
+  destination: LogDestination = pino.destination({ fd: 2, sync: true }),
+): WorkerLog {
+  const logger = pino({ level, base: null }, destination);
   return {
     info: (message, fields = {}) => logger.info(fields, message),
     error: (message, error, fields = {}) => logger.error({ ...fields, ...reduceError(error) }, message),
