@@ -36,7 +36,8 @@ export function aroundStore(store: ObjectStore, around: Around): ObjectStore {
   };
 }
 
-async function* aroundStream<T>(call: Call, stream: AsyncIterable<T>, around: Around): AsyncIterable<T> {
+/** Same stream: one call when its first item is taken. */
+export async function* aroundStream<T>(call: Call, stream: AsyncIterable<T>, around: Around): AsyncIterable<T> {
   const items = stream[Symbol.asyncIterator]();
   let next = await around(call, () => items.next());
   try {
