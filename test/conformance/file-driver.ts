@@ -6,6 +6,7 @@ import type { CommitEvidence, DeliveryContent, Driver } from "../../drivers/driv
 import { type Around, type Call, crashAt, failWhere, recordCalls } from "../faults/around.ts";
 import { sha256Hex } from "../faults/bodies.ts";
 import { attemptOf, type Delivery, deliver, driverConformance, matches } from "./driver.ts";
+import { fileCrashSweep } from "./file-crash-sweep.ts";
 import { createFileRig, type FilePlace, type FileRig, flipped, folderOf, partsOf } from "./file-rig.ts";
 import { createSampleDelivery, type SampleDelivery } from "./sample-delivery.ts";
 
@@ -14,6 +15,7 @@ const sideNames = ["revision.json", "definition.json", "row-schema.json", "canon
 /** All promises of a driver over an object store: the general ones, manifest last, conflicts settled by content, and the crash sweep. */
 export function fileDriverConformance(name: string, createPlace: () => Promise<FilePlace>): void {
   driverConformance(name, async () => createFileRig(await createPlace()));
+  fileCrashSweep(name, createPlace);
 
   describe(`file driver: ${name}`, () => {
     let rig: FileRig;
@@ -363,60 +365,6 @@ export function fileDriverConformance(name: string, createPlace: () => Promise<F
         ),
         "INTERNAL",
       );
-    });
-
-    describe("interrupted at any call to the destination", () => {
-      /** What one clean run does and leaves; the sweep compares every interrupted run with it. */
-      const cleanRun = async () => {
-        const recorder = recordCalls();
-        const clean = rig.openDriverWith({ writer: recorder.around, reader: recorder.around });
-        const commit = await deliver(clean, a, "clean");
-        expect(matches(await probe(clean, a, commit), sample)).toBe(true);
-        const contents = await rig.contents(a.plan);
-        await driver.withdraw(a.plan, "data", attempt());
-        return { calls: recorder.calls.length, commit, contents };
-      };
-
-      for (const when of ["before", "after"] as const) {
-        it(`crash ${when} any call: no partial read verifies, redelivery leaves exactly one commit and the same bytes`, async () => {
-          const clean = await cleanRun();
-          expect(clean.calls).toBeGreaterThan(30);
-          for (let n = 0; n < clean.calls; n++) {
-            const dying = crashAt(n, when);
-            const victim = rig.openDriverWith({ writer: dying, reader: dying });
-            const died = await deliver(victim, a, `victim-${n}`)
-              .then((commit) => probe(victim, a, commit))
-              .then(
-                () => false,
-                () => true,
-              );
-            expect([n, died]).toEqual([n, true]);
-
-            const early = await probe(await rig.openDriver(), a, clean.commit);
-            if (early.outcome === "read") expect([n, matches(early, sample)]).toEqual([n, true]);
-
-            const heir = await rig.openDriver();
-            expect(await deliver(heir, a, `heir-${n}`)).toEqual(clean.commit);
-            expect(matches(await probe(heir, a, clean.commit), sample)).toBe(true);
-            expect(await rig.contents(a.plan)).toEqual(clean.contents);
-            await driver.withdraw(a.plan, "data", attempt());
-          }
-        });
-
-        it(`B04, B05: unreachable ${when} any call took effect: the same driver's next try leaves exactly one commit`, async () => {
-          const clean = await cleanRun();
-          for (let n = 0; n < clean.calls; n++) {
-            let seen = 0;
-            const faulty = failWhere(() => seen++ === n, { when });
-            const unlucky = rig.openDriverWith({ writer: faulty, reader: faulty });
-            const run = async () => matches(await probe(unlucky, a, await deliver(unlucky, a, `try-${n}`)), sample);
-            await rejects(run(), "DESTINATION_UNREACHABLE");
-            expect(await run()).toBe(true);
-            expect(await rig.contents(a.plan)).toEqual(clean.contents);
-            await driver.withdraw(a.plan, "data", attempt());
-          }
-        });
-      }
     });
   });
 }
