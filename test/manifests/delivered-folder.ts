@@ -319,6 +319,8 @@ export async function verifyFiles(
   files: ReadonlyMap<string, Uint8Array>,
   options: Partial<VerifyInput> = {},
 ): Promise<VerificationReport> {
+  const { platform } = options;
+  if (platform !== undefined) return await verifyDelivery({ place: memoryPlace(files), ...options, platform });
   const spoolDirectory = await mkdtemp(join(tmpdir(), "waybill-verify-"));
   try {
     return await verifyDelivery({ place: memoryPlace(files), platform: nodePlatform({ spoolDirectory }), ...options });
