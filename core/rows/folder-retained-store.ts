@@ -164,7 +164,7 @@ function safeName(name: string): string {
 
 async function readIfThere(path: string): Promise<Uint8Array | undefined> {
   try {
-    return await readFile(path);
+    return new Uint8Array(await readFile(path));
   } catch (error) {
     const code = codeOf(error);
     if (code === "ENOENT") return undefined;

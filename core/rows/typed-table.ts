@@ -61,6 +61,8 @@ export async function createTypedTable(
   await engine.run(`CREATE TABLE ${table} (${definitions.join(", ")})`);
   const appender = await engine.connection.createAppender(table);
   const types = [...own.map(({ type }) => (type === "BIGINT" ? BIGINT : BLOB)), ...columns.map(({ stored }) => stored)];
+  // One chunk for all rows: its buffers are native, and the garbage collector does not see how large those of many chunks are.
+  const chunk = DuckDBDataChunk.create(types);
   let unflushed = 0;
   let unflushedUnits = 0;
   return {
@@ -68,7 +70,8 @@ export async function createTypedTable(
     append(rows, ownValues = []) {
       for (let from = 0; from < rows.length; from += chunkRows) {
         const part = rows.slice(from, from + chunkRows);
-        const chunk = DuckDBDataChunk.create(types, part.length);
+        chunk.reset();
+        chunk.rowCount = part.length;
         ownValues.forEach((values, index) => {
           chunk.setColumnValues(index, values.slice(from, from + chunkRows).map(ownValue));
         });
