@@ -3,6 +3,8 @@ import {
   type DuckDBDateValue,
   DuckDBDecimalType,
   type DuckDBDecimalValue,
+  type DuckDBTimestampNanosecondsValue,
+  type DuckDBTimestampValue,
   type DuckDBType,
   DuckDBTypeId,
   type DuckDBValue,
@@ -162,20 +164,30 @@ function dayText(days: number): string {
 }
 
 function timestampReader(column: string, id: DuckDBTypeId, fraction: 0 | 3 | 6): ColumnReader | undefined {
+  // Not epoch_us(): it makes NULL of infinity.
+  const micros = (value: DuckDBValue): bigint => (value as DuckDBTimestampValue).micros;
   switch (id) {
     case DuckDBTypeId.TIMESTAMP:
     case DuckDBTypeId.TIMESTAMP_TZ:
+      return instants(column, micros, 1_000_000n, fraction);
     case DuckDBTypeId.TIMESTAMP_S:
     case DuckDBTypeId.TIMESTAMP_MS:
-      return instants(`epoch_us(${column})`, 1_000_000n, fraction);
-    case DuckDBTypeId.TIMESTAMP_NS:
-      return instants(`epoch_ns(${column})`, 1_000_000_000n, fraction);
+      return instants(`CAST(${column} AS TIMESTAMP)`, micros, 1_000_000n, fraction);
+    case DuckDBTypeId.TIMESTAMP_NS: {
+      const nanos = (value: DuckDBValue): bigint => (value as DuckDBTimestampNanosecondsValue).nanos;
+      return instants(column, nanos, 1_000_000_000n, fraction);
+    }
     default:
       return undefined;
   }
 }
 
-function instants(expression: string, unitsPerSecond: bigint, fraction: 0 | 3 | 6): ColumnReader {
+function instants(
+  expression: string,
+  unitsOf: (value: DuckDBValue) => bigint,
+  unitsPerSecond: bigint,
+  fraction: 0 | 3 | 6,
+): ColumnReader {
   const width = unitsPerSecond.toString().length - 1;
   const digits = new RegExp(`^(\\d{${fraction}})0*$`);
   // Reports repeat their instants, so the last second's text is kept.
@@ -184,8 +196,9 @@ function instants(expression: string, unitsPerSecond: bigint, fraction: 0 | 3 | 
   return {
     expression,
     read: (vector, row) => {
-      const units = vector.getItem(row) as bigint | null;
-      if (units === null) return undefined;
+      const value = vector.getItem(row);
+      if (value === null) return undefined;
+      const units = unitsOf(value);
       let second = Number(units / unitsPerSecond);
       let rest = Number(units % unitsPerSecond);
       if (rest < 0) {

@@ -104,8 +104,10 @@ async function readColumns(
       continue;
     }
     const reader = columnReader(member.type, quoted(name), type);
-    if (typeof reader === "string") report("WRONG_TYPE", name, reader);
-    else found.set(name, { member, reader });
+    if (typeof reader !== "string") found.set(name, { member, reader });
+    // Writers give a column of nothing but NULL whatever type comes first.
+    else if (await isAllNull(engine, relation, name, signal)) found.set(name, { member, reader: nullReader });
+    else report("WRONG_TYPE", name, reader);
   }
   for (const { name, missing } of profile.members) {
     const there = columns.some((column) => column.name === name);
@@ -116,6 +118,20 @@ async function readColumns(
   if (problems.length > 0) throw new WaybillError("content", problems);
   // Canonical member order, which spares the canonical encoder a sort per row.
   return [...found.values()].sort((left, right) => (left.member.name < right.member.name ? -1 : 1));
+}
+
+const nullReader: ColumnReader = { expression: "NULL", read: () => undefined };
+
+async function isAllNull(
+  engine: Engine,
+  relation: string,
+  column: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  for await (const chunk of engine.stream(`SELECT count(${quoted(column)}) FROM ${relation}`, signal)) {
+    return chunk.getColumnVector(0).getItem(0) === 0n;
+  }
+  return false;
 }
 
 /** SQL identifier. */
