@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { canonicalJson } from "../../../core/canonical-json.ts";
+import { sha256Hex } from "../../../core/digest/node-hasher.ts";
 import { openEngine } from "../../../core/rows/duckdb.ts";
 import { parquetRows } from "../../../core/rows/parquet-rows.ts";
 import type { LogicalRow, ProfileMember, RowProfile } from "../../../core/rows/profile.ts";
@@ -122,6 +123,23 @@ describe("typed columns", () => {
     expect(first).toMatchObject({ text: "", double: 0, int64: "0" });
     expect(second).toMatchObject({ text: null, double: null });
     expect(second).not.toHaveProperty("int64");
+  });
+
+  it("B22: the process time zone changes neither values nor bytes", async () => {
+    const zone = process.env["TZ"];
+    try {
+      const hashes = new Set<string>();
+      for (const tz of ["UTC", "America/New_York", "Asia/Kolkata"]) {
+        process.env["TZ"] = tz;
+        const folder = join(directory, tz.replace("/", "-"));
+        expect((await throughParquet(hard, folder)).map(canonicalJson)).toEqual(hard.map(canonicalJson));
+        hashes.add(sha256Hex(await readFile(join(folder, "rows.parquet"))));
+      }
+      expect(hashes.size).toBe(1);
+    } finally {
+      if (zone === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = zone;
+    }
   });
 
   it("no rows give a file with the columns and no rows", async () => {
