@@ -195,7 +195,7 @@ function revisionOf(rows: readonly LogicalRow[], own: DefinitionDocuments, revis
     period: { start: "2026-03-08T00:00:00Z", end: "2026-03-09T00:00:00Z", source_timezone: "UTC" },
     finality: "official",
     finality_basis: "contractual_cutoff",
-    finality_policy_id: "close",
+    finality_policy_id: policyOf(own),
     finalized_at: "2026-03-09T04:00:00Z",
     observed_at: "2026-03-09T04:00:00Z",
     data_through: "2026-03-09T00:00:00Z",
@@ -211,6 +211,13 @@ function revisionOf(rows: readonly LogicalRow[], own: DefinitionDocuments, revis
     },
     created_at: "2026-03-09T04:00:01Z",
   };
+}
+
+function policyOf({ reportDefinition }: DefinitionDocuments): string {
+  const { finality_policies: policies } = JSON.parse(new TextDecoder().decode(reportDefinition.bytes)) as {
+    readonly finality_policies: readonly { readonly finality_policy_id: string }[];
+  };
+  return policies[0]?.finality_policy_id ?? "none";
 }
 
 function recordsOf(
