@@ -4,6 +4,29 @@ const id = (maxLength: number) => ({
   $comment: `must be 1 to ${maxLength} letters, digits, or _ . : -`,
 });
 
+const secret = {
+  type: "string",
+  pattern: "^(env:[A-Za-z_][A-Za-z0-9_]*|file:/[^/].*)$",
+  description: "A reference: env:NAME or file:/absolute/path.",
+  $comment: "must be a secret reference: env:NAME or file:/absolute/path",
+};
+
+const ledger = {
+  type: "object",
+  additionalProperties: false,
+  description: "The embedded ledger for one process, or a PostgreSQL server for many.",
+  properties: {
+    embedded: { type: "string", minLength: 1, description: "Folder, relative to this file." },
+    postgres: { type: "object", additionalProperties: false, required: ["url"], properties: { url: secret } },
+    work: { type: "string", minLength: 1, description: "Folder for work files of this machine. Default: .waybill." },
+  },
+  oneOf: [
+    { required: ["embedded"], not: { anyOf: [{ required: ["postgres"] }, { required: ["work"] }] } },
+    { required: ["postgres"] },
+  ],
+  $comment: "must be either embedded, or postgres with work if wanted",
+};
+
 const schedule = {
   type: "object",
   description: "When periods start and end, and how long after the end a report is due.",
@@ -103,11 +126,39 @@ export const configSchema = {
   required: ["waybill", "ledger", "definitions", "destinations", "configurations"],
   properties: {
     waybill: { const: 1, description: "Version of this file's format." },
-    ledger: {
+    ledger,
+    queue: {
       type: "object",
       additionalProperties: false,
-      required: ["embedded"],
-      properties: { embedded: { type: "string", minLength: 1, description: "Folder, relative to this file." } },
+      required: ["redis"],
+      description: "Where hints about due work go. Default: the memory of one process.",
+      properties: {
+        redis: {
+          type: "object",
+          additionalProperties: false,
+          required: ["url"],
+          properties: {
+            url: secret,
+            prefix: {
+              type: "string",
+              pattern: "^[A-Za-z0-9_-]{1,64}$",
+              $comment: "must be 1 to 64 letters, digits, _ or -",
+            },
+          },
+        },
+      },
+    },
+    retained: {
+      description:
+        "Where retained revisions are; every worker must reach the same place. Default: a folder beside the ledger's.",
+      type: "object",
+      additionalProperties: false,
+      minProperties: 1,
+      maxProperties: 1,
+      properties: {
+        folder: { type: "string", minLength: 1, description: "Relative to this file." },
+        s3: { type: "object", description: "location, region, endpoint, credentials; see docs/drivers/s3.md." },
+      },
     },
     definitions: {
       type: "array",

@@ -11,15 +11,32 @@ import type {
 /** `waybill.config.yaml` as written: paths are still relative to its folder, secrets are still references. */
 export interface WaybillConfig {
   readonly waybill: 1;
-  readonly ledger: {
-    /** Folder of the embedded ledger. */
-    readonly embedded: string;
-  };
+  readonly ledger: LedgerConfig;
+  /** Default: jobs in memory, for one process. */
+  readonly queue?: QueueConfig;
+  /** Default: a folder beside the ledger's. */
+  readonly retained?: RetainedConfig;
   /** Paths of definition files. */
   readonly definitions: readonly string[];
   readonly destinations: readonly DestinationConfig[];
   readonly configurations: readonly DeliveryConfig[];
 }
+
+/** Where the ledger is. `work`: folder of this machine for work files. Default `.waybill` beside the file. */
+export type LedgerConfig =
+  | { readonly embedded: string }
+  | { readonly postgres: { readonly url: string }; readonly work?: string };
+
+/** `url` is a secret reference; `prefix` keeps installations apart on one Redis. Default `waybill`. */
+export interface QueueConfig {
+  readonly redis: { readonly url: string; readonly prefix?: string };
+}
+
+/** Where retained revisions are. All workers must reach the same place. */
+export type RetainedConfig =
+  | { readonly folder: string }
+  /** Settings as of an s3 destination, without those about formats and readers. */
+  | { readonly s3: JsonObject };
 
 /** A place reports are delivered to. */
 export interface DestinationConfig {

@@ -22,6 +22,14 @@ export function printDelivery(delivered: DeliveredDocument, output: Output, repe
   return 0;
 }
 
+/** Prints a delivery that a worker will run. */
+export function printEnqueued(delivered: DeliveredDocument, output: Output): ExitCode {
+  output.document(delivered);
+  const id = delivered.materialization.reporting_materialization_id;
+  output.say(`Open as ${id}; a worker delivers it. Its story: waybill explain ${id}`);
+  return 0;
+}
+
 /** A path as one word of a shell command. */
 function shellWord(path: string): string {
   return /^[A-Za-z0-9_./@%+:,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

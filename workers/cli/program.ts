@@ -15,6 +15,7 @@ import { addRetainCommand } from "./commands/retain.ts";
 import { addShipCommand } from "./commands/ship.ts";
 import { addSweepCommand } from "./commands/sweep.ts";
 import { addVerifyCommand } from "./commands/verify.ts";
+import { addWorkerCommands } from "./commands/worker.ts";
 import type { ExitCode } from "./exit-code.ts";
 import { createOutput } from "./output.ts";
 import { reportError } from "./report-error.ts";
@@ -36,6 +37,7 @@ const commands = [
   addLsCommand,
   addExplainCommand,
   addSweepCommand,
+  addWorkerCommands,
 ];
 
 const about =

@@ -1,26 +1,31 @@
 import { access } from "node:fs/promises";
 import { type Problem, WaybillError } from "../../core/errors.ts";
-import type { Waybill } from "../open-waybill.ts";
-import { ledgerFolder, readConfigFile } from "../operations/config-file.ts";
+import type { OpenWaybillOptions, Waybill } from "../open-waybill.ts";
+import { compositionOf } from "../operations/composition.ts";
+import { readConfigFile } from "../operations/config-file.ts";
 import type { CommandContext } from "./command.ts";
 
 /**
- * Opens the embedded ledger for one command and closes it in any case. Without `create` a ledger that is not there is a WaybillError
- * `usage` that says how one comes to be: a mistyped folder must not look like an empty ledger.
+ * Opens ledger, queue and retained rows as the configuration says, for one command, and closes them in any case. Without `create` an
+ * embedded ledger that is not there is a WaybillError `usage` that says how one comes to be: a mistyped folder must not look like an
+ * empty ledger. `work`: see OpenWaybillOptions; a command that shares its ledger takes no work by default.
  */
 export async function withWaybill<T>(
   context: CommandContext,
   work: (waybill: Waybill) => Promise<T>,
-  options: { readonly create?: boolean } = {},
+  options: { readonly create?: boolean; readonly work?: OpenWaybillOptions["work"] } = {},
 ): Promise<T> {
-  const directory = ledgerFolder(context.places, await readConfigFile(context.places));
-  if (options.create !== true) await requireLedger(directory);
+  const { output, places, terminal } = context;
+  const composition = await compositionOf(places, await readConfigFile(places), terminal.environment);
+  const { directory, postgresUrl, redis } = composition;
+  if (postgresUrl === undefined) {
+    if (options.create !== true) await requireLedger(directory);
+    if (await isMissing(directory)) output.progress({ stage: "creating the ledger" });
+  }
   const { openWaybill } = await import("../open-waybill.ts");
-  const { output } = context;
-  if (await isMissing(directory)) output.progress({ stage: "creating the ledger" });
   const waybill = await openWaybill({
-    directory,
-    environment: context.terminal.environment,
+    ...composition,
+    work: options.work ?? (redis === undefined ? {} : false),
     onProgress: (done, total) => output.progress({ stage: "encoding", done, total, unit: "rows" }),
   });
   try {

@@ -9,7 +9,7 @@ import { buildDocuments } from "../../core/rows/documents.ts";
 import type { DefinitionDocuments } from "../../core/rows/retained.ts";
 
 export const configFileName = "waybill.config.yaml";
-const ledgerFolderName = ".waybill";
+const homeFolderName = ".waybill";
 
 /** Where commands find things: paths as the user gave them, if so. */
 export interface Places {
@@ -48,11 +48,13 @@ export async function requireConfigFile(places: Places): Promise<ConfigFile> {
   throw new WaybillError("usage", [{ code: "NO_CONFIGURATION", field: "--config", message }]);
 }
 
-/** Absolute path of the embedded ledger's folder. */
-export function ledgerFolder(places: Places, file: ConfigFile | undefined): string {
+/** Absolute path of the folder with the embedded ledger, or of the one for work files when the ledger is a PostgreSQL server. */
+export function homeFolder(places: Places, file: ConfigFile | undefined): string {
   if (places.ledger !== undefined) return resolve(places.directory, places.ledger);
-  if (file !== undefined) return resolve(dirname(file.path), file.config.ledger.embedded);
-  return resolve(places.directory, ledgerFolderName);
+  if (file === undefined) return resolve(places.directory, homeFolderName);
+  const { ledger } = file.config;
+  const name = "embedded" in ledger ? ledger.embedded : (ledger.work ?? homeFolderName);
+  return resolve(dirname(file.path), name);
 }
 
 /** The documents of a definition file. WaybillError `usage` with all its problems, each with the file's name. */

@@ -18,6 +18,8 @@ export interface DeliverPorts {
   readonly drivers: DriverPool;
   readonly runner: Runner;
   readonly clock: Clock;
+  /** Hints workers at everything that is due. */
+  enqueueDue(): Promise<number>;
 }
 
 export interface DeliverRequest {
@@ -25,8 +27,8 @@ export interface DeliverRequest {
   readonly feed: Feed;
   /** current: the delivery ends SUPERSEDED when another revision becomes current. exact: this revision, whatever is current. */
   readonly selection: "current" | "exact";
-  /** How long to wait for retries and for the destination to become readable. Ms. */
-  readonly patienceMs: number;
+  /** How long to wait for retries and for the destination to become readable. Ms. "enqueue": not at all, a worker delivers it. */
+  readonly patienceMs: number | "enqueue";
   readonly onProgress?: ProgressListener | undefined;
   readonly signal: AbortSignal;
 }
@@ -51,7 +53,12 @@ export async function deliverRevision(ports: DeliverPorts, request: DeliverReque
   const [pending] = await pendingAttempts(db, obligationId, revisionId);
   const attempt =
     pending ?? (await openMaterialization(db, { obligationId, revisionId, selection, plan: planWith(driver) }));
-  return { obligation, materialization: await runToEnd(ports, attempt, request) };
+  const { patienceMs } = request;
+  if (patienceMs === "enqueue") {
+    await ports.enqueueDue();
+    return { obligation, materialization: attempt };
+  }
+  return { obligation, materialization: await runToEnd(ports, attempt, { ...request, patienceMs }) };
 }
 
 /** The obligation of the revision's period under a feed, both made if they are not there. */
@@ -92,7 +99,7 @@ async function pendingAttempts(
 export async function runToEnd(
   ports: DeliverPorts,
   attempt: Materialization,
-  options: Pick<DeliverRequest, "patienceMs" | "onProgress" | "signal">,
+  options: Pick<DeliverRequest, "onProgress" | "signal"> & { readonly patienceMs: number },
 ): Promise<Materialization> {
   const { signal, onProgress } = options;
   const endUs = ports.clock.nowUs() + BigInt(options.patienceMs) * 1000n;

@@ -12,7 +12,13 @@ export interface S3CredentialReferences {
 }
 
 /** A checked S3 destination. */
-export interface S3Config extends FileSettings {
+export interface S3Config extends FileSettings, S3Place {
+  /** The buyer's identity; it never falls back to the process's own. */
+  readonly reader: S3CredentialReferences | undefined;
+}
+
+/** A bucket, how it is reached and as whom. */
+export interface S3Place {
   readonly bucket: string;
   /** Without slashes at either end; "" for the whole bucket. */
   readonly prefix: string;
@@ -23,8 +29,6 @@ export interface S3Config extends FileSettings {
   readonly bucketOwner: string | undefined;
   /** Undefined: the process's own identity (default credential chain). */
   readonly credentials: S3CredentialReferences | undefined;
-  /** The buyer's identity; it never falls back to the process's own. */
-  readonly reader: S3CredentialReferences | undefined;
 }
 
 /**
@@ -36,6 +40,24 @@ export function readS3Config(binding: DestinationBinding): {
   readonly problems: readonly Problem[];
 } {
   const settings = readSettings(binding.settings);
+  const place = readPlace(settings);
+  const files = readFileSettings(settings);
+  const consumer = settings.optionalGroup("reader");
+  const reader = readCredentials(consumer?.optionalGroup("credentials"));
+  if (consumer !== undefined && reader === undefined) {
+    consumer.problem("MISSING_SETTING", "credentials", "is required: the buyer's identity never falls back to another");
+  }
+  if (reader !== undefined && reader.accessKeyId === place?.credentials?.accessKeyId) {
+    consumer?.problem("READER_IS_WRITER", "credentials", "must be another identity than the one that writes");
+  }
+  checkPath(settings, binding, reader);
+  const problems = settings.finish();
+  if (problems.length > 0 || place === undefined || files === undefined) return { problems };
+  return { config: { ...files, ...place, reader }, problems };
+}
+
+/** Reads where objects go and as whom. Undefined when something is missing; the reader has the problems. */
+export function readPlace(settings: SettingsReader): S3Place | undefined {
   const place = readLocation(settings);
   const region = settings.text("region");
   const endpoint = readEndpoint(settings);
@@ -45,23 +67,9 @@ export function readS3Config(binding: DestinationBinding): {
   if (bucketOwner !== undefined && !/^\d{12}$/.test(bucketOwner)) {
     settings.problem("WRONG_SETTING", "bucket_owner", "must be an account id of 12 digits");
   }
-  const files = readFileSettings(settings);
   const credentials = readCredentials(settings.optionalGroup("credentials"));
-  const consumer = settings.optionalGroup("reader");
-  const reader = readCredentials(consumer?.optionalGroup("credentials"));
-  if (consumer !== undefined && reader === undefined) {
-    consumer.problem("MISSING_SETTING", "credentials", "is required: the buyer's identity never falls back to another");
-  }
-  if (reader !== undefined && reader.accessKeyId === credentials?.accessKeyId) {
-    consumer?.problem("READER_IS_WRITER", "credentials", "must be another identity than the one that writes");
-  }
-  checkPath(settings, binding, reader);
-  const problems = settings.finish();
-  if (problems.length > 0 || place === undefined || region === undefined || files === undefined) return { problems };
-  return {
-    config: { ...files, ...place, region, endpoint, pathStyle, checksums, bucketOwner, credentials, reader },
-    problems,
-  };
+  if (place === undefined || region === undefined) return undefined;
+  return { ...place, region, endpoint, pathStyle, checksums, bucketOwner, credentials };
 }
 
 function checkPath(

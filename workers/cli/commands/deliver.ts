@@ -1,10 +1,11 @@
 import { type AddCommand, addWaitOption, type CommandContext, examples } from "../command.ts";
-import { printDelivery } from "../print-delivery.ts";
+import { printDelivery, printEnqueued } from "../print-delivery.ts";
 import { withWaybill } from "../with-waybill.ts";
 
 interface DeliverOptions {
   readonly destination?: string;
   readonly wait: number;
+  readonly enqueue?: boolean;
 }
 
 /** `waybill deliver REVISION`: exposes one retained revision once more. */
@@ -17,6 +18,7 @@ export const addDeliverCommand: AddCommand = (program, run) => {
     )
     .argument("<revision>", "its id; waybill ls revisions lists them")
     .option("--destination <name>", "destination_id, destination_ref or feed, when several want the revision")
+    .option("--enqueue", "only open the delivery and let a worker run it")
     .addHelpText(
       "after",
       examples(
@@ -35,11 +37,12 @@ export const addDeliverCommand: AddCommand = (program, run) => {
           revisionId,
           destination: options.destination,
           config,
-          patienceMs: options.wait * 1000,
+          patienceMs: options.enqueue === true ? "enqueue" : options.wait * 1000,
           onProgress: output.progress,
           signal,
         });
-        return printDelivery(await deliveredDocument(waybill.db, delivered.revision, delivered), output);
+        const document = await deliveredDocument(waybill.db, delivered.revision, delivered);
+        return options.enqueue === true ? printEnqueued(document, output) : printDelivery(document, output);
       });
     }),
   );

@@ -12,9 +12,9 @@ export const addMigrateCommand: AddCommand = (program, run) => {
     .addHelpText("after", examples("waybill migrate", "waybill migrate --ledger /srv/waybill"))
     .action(() =>
       run(async (context) => {
-        const { ledgerFolder, readConfigFile } = await import("../../operations/config-file.ts");
+        const { homeFolder, readConfigFile } = await import("../../operations/config-file.ts");
         const { appliedMigrations } = await import("../../operations/applied-migrations.ts");
-        const directory = ledgerFolder(context.places, await readConfigFile(context.places));
+        const directory = homeFolder(context.places, await readConfigFile(context.places));
         const applied = await withWaybill(context, ({ db }) => appliedMigrations(db), { create: true });
         context.output.document({ ledger: directory, migrations: applied });
         context.output.say(`The ledger at ${directory} is at ${applied.at(-1) ?? "its start"}.`);
