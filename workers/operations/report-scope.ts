@@ -31,7 +31,7 @@ export interface ScopeRequest {
   readonly scan: () => Promise<RowScan>;
 }
 
-/** Decides account, period and media buys. WaybillError `usage` naming every flag that has to be given. */
+/** Decides account, period and media buys. WaybillError `usage` naming every flag that has to be given, `content` when rows cannot be read. */
 export async function reportScope(request: ScopeRequest): Promise<ReportScope> {
   const { documents, accountId, db } = request;
   const needsScan = request.period === undefined || request.mediaBuyIds === undefined;
@@ -41,7 +41,11 @@ export async function reportScope(request: ScopeRequest): Promise<ReportScope> {
   if (request.mediaBuyIds === undefined && (scan?.mediaBuyIds === undefined || scan.rowCount === 0)) {
     problems.push(buysRequired);
   }
-  if (problems.length > 0) throw new WaybillError("usage", problems);
+  if (problems.length > 0) {
+    // Rows that cannot be read are the reason why they say nothing.
+    if (scan !== undefined && scan.problems.length > 0) throw new WaybillError("content", scan.problems);
+    throw new WaybillError("usage", problems);
+  }
 
   const assumed: string[] = [];
   const [first, last] = scan?.days ?? ["", ""];

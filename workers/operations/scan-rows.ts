@@ -1,4 +1,5 @@
 import type { DecodedRecord } from "../../core/encoding/encoding.ts";
+import type { Problem } from "../../core/errors.ts";
 import { idSet } from "../../core/model/id.ts";
 import { isDate } from "../../core/model/instant.ts";
 import type { RowProfile } from "../../core/rows/profile.ts";
@@ -11,7 +12,11 @@ export interface RowScan {
   readonly mediaBuyIds: readonly string[] | undefined;
   /** First and last day of the day member; undefined without rows or without such a member. */
   readonly days: readonly [first: string, last: string] | undefined;
+  /** Rows that could not even be decoded, the first hundred. */
+  readonly problems: readonly Problem[];
 }
+
+const maxProblems = 100;
 
 /** The member that says which day a row is about: the first date of the key, else the only date there is. */
 export function dayMember(profile: RowProfile): string | undefined {
@@ -31,9 +36,13 @@ export async function scanRows(
   let first: string | undefined;
   let last: string | undefined;
   let rowCount = 0;
+  const problems: Problem[] = [];
   for await (const batch of batches) {
-    for (const { row } of batch) {
-      if (row === undefined) continue;
+    for (const { row, problem } of batch) {
+      if (row === undefined) {
+        if (problems.length < maxProblems) problems.push(problem);
+        continue;
+      }
       const date = day === undefined ? undefined : row[day];
       if (typeof date === "string" && isDate(date)) {
         if (first === undefined || date < first) first = date;
@@ -49,5 +58,6 @@ export async function scanRows(
     rowCount,
     mediaBuyIds: mediaBuyMember === undefined ? undefined : idSet(buys),
     days: first === undefined || last === undefined ? undefined : [first, last],
+    problems,
   };
 }
