@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { canonicalJson } from "../canonical-json.ts";
 import { type DecodedRecord, defaultDecodeLimits } from "../encoding/encoding.ts";
 import { type Problem, WaybillError } from "../errors.ts";
-import { isId } from "../model/id.ts";
+import { idSet, isId } from "../model/id.ts";
 import type { ControlTotal } from "../model/records.ts";
 import { createTotals, type Totals } from "../model/totals.ts";
 import type { LogicalRow, RowProfile } from "./profile.ts";
@@ -114,7 +114,7 @@ export function createRowIntake(profile: RowProfile, mediaBuyIds: readonly strin
     },
     finish() {
       problems.throwIfAny();
-      const ids = [...buys.keys()].sort();
+      const ids = idSet(buys.keys());
       return {
         mediaBuyIds: mediaBuyIds === "from-rows" ? ids : mediaBuyIds,
         controlTotals: totals.result(),

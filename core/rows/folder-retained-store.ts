@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteSource } from "../bytes.ts";
 import { nodeHasher } from "../digest/node-hasher.ts";
@@ -17,9 +17,13 @@ const documentNames = {
   canonicalization: "canonicalization.json",
 } as const;
 
+const stagingPrefix = ".put-";
+/** No writer takes that long; an older staging folder belongs to one that died. */
+const abandonedMs = 24 * 3600 * 1000;
+
 /**
  * A RetainedStore in a folder: one subfolder per revision, named by the hash of its id. A revision appears by one atomic rename of a
- * complete, flushed folder, so a crash leaves at most a dot-prefixed folder that nobody reads. WaybillError `usage` STORE_UNUSABLE
+ * complete, flushed folder, so a crash leaves at most a dot-prefixed folder that nobody reads and a put of a later day removes. WaybillError `usage` STORE_UNUSABLE
  * when the folder cannot be written, `unreachable` STORE_FULL when it has no room.
  */
 export function createFolderRetainedStore(directory: string): RetainedStore {
@@ -29,7 +33,7 @@ export function createFolderRetainedStore(directory: string): RetainedStore {
     async put(retained, documents, parts) {
       const id = retained.revision.reporting_revision_id;
       if (await confirmEqual(folderOf(id), retained, store)) return;
-      const staging = join(directory, `.put-${randomUUID()}`);
+      const staging = join(directory, `${stagingPrefix}${randomUUID()}`);
       try {
         await stage(directory, staging, retained, documents, parts);
         await publish(staging, folderOf(id), directory);
@@ -82,6 +86,7 @@ async function stage(
 ): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await mkdir(staging, { mode: 0o700 });
+  await removeAbandoned(directory, (await stat(staging)).mtimeMs - abandonedMs);
   for (const part of retained.parts) {
     const source = parts.get(part.name);
     if (source === undefined) throw new RangeError(`the part ${part.name} was not given`);
@@ -92,6 +97,17 @@ async function stage(
   }
   await writeFlushed(join(staging, recordName), retainedRecordBytes(retained));
   await flushFolder(staging);
+}
+
+/** Both times come from the file system, so no clock of this process matters. */
+async function removeAbandoned(directory: string, olderThanMs: number): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(stagingPrefix)) continue;
+    const path = join(directory, name);
+    // Another writer may have finished or removed it meanwhile.
+    const there = await stat(path).catch(() => undefined);
+    if (there !== undefined && there.mtimeMs < olderThanMs) await rm(path, { recursive: true, force: true });
+  }
 }
 
 /** Copies one part and proves on the way that it is what the record says. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ByteSource } from "../../../core/bytes.ts";
@@ -143,6 +143,21 @@ describe("folder retained store", () => {
     expect(await world.store.describe(id)).toBeUndefined();
     await put();
     await readAll();
+  });
+
+  it("what a writer left that died more than a day ago goes with the next put, what is younger stays", async () => {
+    for (const [name, hours] of [
+      [".put-old", 25],
+      [".put-young", 23],
+    ] as const) {
+      const path = join(world.retainedFolder, name);
+      await mkdir(path, { recursive: true });
+      await writeFile(join(path, "rows-00000.parquet"), "");
+      const then = Date.now() / 1000 - hours * 3600;
+      await utimes(path, then, then);
+    }
+    await put();
+    expect((await readdir(world.retainedFolder)).filter((name) => name.startsWith("."))).toEqual([".put-young"]);
   });
 
   it("bytes that are not those of the record are refused and not kept", async () => {
