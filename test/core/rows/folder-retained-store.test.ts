@@ -229,4 +229,20 @@ describe("folder retained store", () => {
     const error = await refusalOf(store.put(retained, world.documents, parts));
     expect([error.kind, error.problems[0]?.code]).toEqual(["usage", "STORE_UNUSABLE"]);
   });
+
+  it("a folder without room is a problem that a retry may outlive, and keeps nothing", async () => {
+    const [first] = retained.parts;
+    const full: ByteSource = {
+      ...(parts.get(first?.name ?? "") as ByteSource),
+      // biome-ignore lint/correctness/useYield: it fails before its first byte
+      async *open() {
+        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+      },
+    };
+    const error = await refusalOf(
+      world.store.put(retained, world.documents, new Map(parts).set(first?.name ?? "", full)),
+    );
+    expect([error.kind, error.problems[0]?.code]).toEqual(["unreachable", "STORE_FULL"]);
+    expect(await readdir(world.retainedFolder)).toEqual([]);
+  });
 });
