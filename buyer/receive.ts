@@ -1,10 +1,12 @@
-import { lstat, mkdir, readdir, realpath, rename, rm } from "node:fs/promises";
+import { lstat, mkdir, readdir, realpath, rename, rmdir } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { sha256Hex } from "../core/digest/node-hasher.ts";
 import { DeliveryError, WaybillError } from "../core/errors.ts";
+import { type FolderLock, lockFolder } from "../core/store/folder-lock.ts";
 import type { Finding } from "../manifests/finding.ts";
 import { nodePlatform } from "../manifests/node-platform.ts";
 import { readWhole } from "../manifests/object-reader.ts";
+import type { Place } from "../manifests/place.ts";
 import { defaultVerifyLimits, type VerificationReport, verifyDelivery } from "../manifests/verifier.ts";
 import { folderPlace } from "./folder-place.ts";
 import { type FolderLocation, resolveLocation } from "./location.ts";
@@ -21,8 +23,8 @@ export interface Received {
 
 /**
  * Copies a delivery into a folder that appears, complete, only after every byte was verified on its way. Interrupted runs go on where they
- * stopped; a second run changes nothing. WaybillError: `usage` when the output folder holds something else or cannot be written, `content`
- * when it holds a damaged copy of this delivery, `unreachable` when the disk is full.
+ * stopped; a second run changes nothing. WaybillError: `usage` when the output folder holds something else, cannot be written, or is
+ * being written by another process; `content` when it holds a damaged copy of this delivery, `unreachable` when the disk is full.
  */
 export async function receive(
   location: string,
@@ -58,35 +60,38 @@ class Receiver {
     const earlier = await this.earlierCopy(sha256);
     if (earlier !== undefined) return earlier;
     // One per manifest: objects of another delivery are never taken for this one's.
-    const staging = join(dirname(directory), `.${basename(directory)}.partial-${sha256.slice(0, 16)}`);
-    const copy = new StagedCopy(source, staging, { name: from.manifestName, bytes });
+    const work = join(dirname(directory), `.${basename(directory)}.partial-${sha256.slice(0, 16)}`);
     try {
-      const report = await this.verify(copy);
-      if (copy.failure !== undefined) throw copy.failure;
-      if (!satisfies(report, this.options.require)) {
-        await copy.discard(damagedObjects(report.findings));
-        return { outcome: "refused", directory, report };
-      }
-      await copy.complete();
-      await mkdir(dirname(directory), { recursive: true });
-      // Replaces nothing but an empty folder.
-      await rename(staging, directory);
-      await syncFolder(dirname(directory));
-      return { outcome: "received", directory, report };
+      return await withLock(work, async () => {
+        // A run that held the lock a moment ago may have finished.
+        return (await this.earlierCopy(sha256)) ?? (await this.copy(source, bytes, join(work, "delivery")));
+      });
     } catch (error) {
-      // Another run may have finished meanwhile and taken the staging folder with it.
-      const other = await this.earlierCopy(sha256);
-      if (other === undefined) throw outputError(error, directory);
-      await rm(staging, { recursive: true, force: true });
-      return other;
+      throw outputError(error, directory);
     }
+  }
+
+  private async copy(source: Place, bytes: Uint8Array, staging: string): Promise<Received> {
+    const { directory, from, options } = this;
+    const copy = new StagedCopy(source, staging, { name: from.manifestName, bytes });
+    const report = await this.verify(copy);
+    if (copy.failure !== undefined) throw copy.failure;
+    if (!satisfies(report, options.require)) {
+      await copy.discard(damagedObjects(report.findings));
+      return { outcome: "refused", directory, report };
+    }
+    await copy.complete();
+    // Replaces nothing but an empty folder.
+    await rename(staging, directory);
+    await syncFolder(dirname(directory));
+    return { outcome: "received", directory, report };
   }
 
   private maxManifestBytes(): number {
     return this.options.limits?.maxManifestBytes ?? defaultVerifyLimits.maxManifestBytes;
   }
 
-  private verify(place: Parameters<typeof verifyDelivery>[0]["place"]): Promise<VerificationReport> {
+  private verify(place: Place): Promise<VerificationReport> {
     const { require: _, spoolDirectory: __, ...rest } = this.options;
     const platform = nodePlatform({ spoolDirectory: this.spool });
     const { folder, manifestName } = this.from;
@@ -109,11 +114,34 @@ class Receiver {
   }
 }
 
-async function manifestBytes(
-  place: ReturnType<typeof folderPlace>,
-  name: string,
-  maxBytes: number,
-): Promise<Uint8Array | undefined> {
+const maxLockTries = 5;
+
+/** Runs while no other process works in `folder`, which is removed afterwards if nothing is left in it. WaybillError FOLDER_IN_USE. */
+async function withLock<T>(folder: string, body: () => Promise<T>): Promise<T> {
+  const lock = await lockWork(folder, maxLockTries);
+  try {
+    return await body();
+  } finally {
+    await lock.release();
+    // What a refused or interrupted run stored stays for the next one.
+    await rmdir(folder).catch((error) => {
+      if (codeOf(error) !== "ENOTEMPTY" && codeOf(error) !== "ENOENT") throw error;
+    });
+  }
+}
+
+async function lockWork(folder: string, tries: number): Promise<FolderLock> {
+  await mkdir(folder, { recursive: true });
+  try {
+    return await lockFolder(folder);
+  } catch (error) {
+    // A run that just ended took the folder away.
+    if (codeOf(error) !== "ENOENT" || tries === 0) throw error;
+    return await lockWork(folder, tries - 1);
+  }
+}
+
+async function manifestBytes(place: Place, name: string, maxBytes: number): Promise<Uint8Array | undefined> {
   try {
     const chunks = await place.open(name);
     if (chunks === undefined) return undefined;
