@@ -13,7 +13,7 @@ import type { CommandContext } from "./command.ts";
 export async function withWaybill<T>(
   context: CommandContext,
   work: (waybill: Waybill) => Promise<T>,
-  options: { readonly create?: boolean; readonly work?: OpenWaybillOptions["work"] } = {},
+  options: { readonly create?: boolean } & Pick<OpenWaybillOptions, "work" | "leaseMs"> = {},
 ): Promise<T> {
   const { output, places, terminal } = context;
   const composition = await compositionOf(places, await readConfigFile(places), terminal.environment);
@@ -26,6 +26,7 @@ export async function withWaybill<T>(
   const waybill = await openWaybill({
     ...composition,
     work: options.work ?? (redis === undefined ? {} : false),
+    ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
     onProgress: (done, total) => output.progress({ stage: "encoding", done, total, unit: "rows" }),
   });
   try {

@@ -7,7 +7,15 @@ interface WorkerFlags {
   readonly transports?: string;
   readonly concurrency: number;
   readonly sweepEvery: number;
+  readonly lease: number;
 }
+
+const lease = [
+  "--lease <seconds>",
+  "how long the work of a killed worker waits for another one",
+  wholeNumber(1, 3_600),
+  60,
+] as const;
 
 /** `waybill worker` and `waybill up`: deliver until stopped. */
 export const addWorkerCommands: AddCommand = (program, run) => {
@@ -20,6 +28,7 @@ export const addWorkerCommands: AddCommand = (program, run) => {
     .option("--transports <list>", "only these, such as s3,local_fs (default: all)")
     .option("--concurrency <n>", "deliveries at once", wholeNumber(1, 1000), 4)
     .option("--sweep-every <seconds>", "how often to look for dead workers and lost hints", wholeNumber(1, 86_400), 15)
+    .option(...lease)
     .addHelpText("after", examples("waybill worker --transports s3 --concurrency 8"))
     .action((flags: WorkerFlags) => run((context) => runWorker(context, flags)));
 
@@ -29,6 +38,7 @@ export const addWorkerCommands: AddCommand = (program, run) => {
     .description("What a small installation needs: one process that delivers whatever is due, until stopped.")
     .option("--concurrency <n>", "deliveries at once", wholeNumber(1, 1000), 4)
     .option("--sweep-every <seconds>", "how often to look for dead workers and lost hints", wholeNumber(1, 86_400), 5)
+    .option(...lease)
     .addHelpText("after", examples("waybill up"))
     .action((flags: WorkerFlags) => run((context) => runWorker(context, flags)));
 };
@@ -54,7 +64,7 @@ async function runWorker(context: CommandContext, flags: WorkerFlags): Promise<E
       });
       output.note("stopping: running deliveries end first");
     },
-    { create: true, work: { ...transports, concurrency: flags.concurrency } },
+    { create: true, work: { ...transports, concurrency: flags.concurrency }, leaseMs: flags.lease * 1000 },
   );
   return 0;
 }
