@@ -93,8 +93,8 @@ async function openLedger({ directory, postgresUrl }: OpenWaybillOptions): Promi
     // SQLSTATE class 28 is a refused sign-in, 3D000 a database that does not exist: waiting will not mend either.
     const refused = /^(28|3D)/.test(sqlStateOf(error) ?? "");
     const message = refused
-      ? "PostgreSQL refused the ledger's user, password or database name"
-      : "PostgreSQL does not answer; check that it runs and that the ledger's url is right";
+      ? "ledger.postgres.url: PostgreSQL refused the user, the password or the name of the database"
+      : "ledger.postgres.url: PostgreSQL does not answer; check that it runs and that host and port are right";
     const problem = { code: refused ? "LEDGER_REFUSED" : "LEDGER_UNREACHABLE", field: "ledger.postgres.url", message };
     throw new WaybillError(refused ? "usage" : "unreachable", [problem], { cause: error });
   }

@@ -12,19 +12,29 @@ const secret = {
 };
 
 const ledger = {
-  type: "object",
-  additionalProperties: false,
   description: "The embedded ledger for one process, or a PostgreSQL server for many.",
-  properties: {
-    embedded: { type: "string", minLength: 1, description: "Folder, relative to this file." },
-    postgres: { type: "object", additionalProperties: false, required: ["url"], properties: { url: secret } },
-    work: { type: "string", minLength: 1, description: "Folder for work files of this machine. Default: .waybill." },
-  },
   oneOf: [
-    { required: ["embedded"], not: { anyOf: [{ required: ["postgres"] }, { required: ["work"] }] } },
-    { required: ["postgres"] },
+    {
+      type: "object",
+      additionalProperties: false,
+      required: ["embedded"],
+      properties: { embedded: { type: "string", minLength: 1, description: "Folder, relative to this file." } },
+    },
+    {
+      type: "object",
+      additionalProperties: false,
+      required: ["postgres"],
+      properties: {
+        postgres: { type: "object", additionalProperties: false, required: ["url"], properties: { url: secret } },
+        work: {
+          type: "string",
+          minLength: 1,
+          description: "Folder for work files of this machine. Default: .waybill beside this file.",
+        },
+      },
+    },
   ],
-  $comment: "must be either embedded, or postgres with work if wanted",
+  $comment: "must be {embedded: FOLDER} or {postgres: {url: SECRET}, work: FOLDER}, work being optional",
 };
 
 const schedule = {

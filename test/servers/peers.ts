@@ -60,9 +60,10 @@ export function requireReaders(): ReadersPeer {
 }
 
 /** A suite that needs a peer: skipped, and counted as skipped, when it is not there and REQUIRE_PEERS does not name it. */
-export function describePeer(name: PeerName, title: string, body: () => void): void {
-  if (installed(name) || isRequired(name)) describe(title, body);
-  else describe.skip(`${title} (peer ${name} is not installed)`, body);
+export function describePeer(needed: PeerName | readonly PeerName[], title: string, body: () => void): void {
+  const missing = [needed].flat().filter((name) => !installed(name) && !isRequired(name));
+  if (missing.length === 0) describe(title, body);
+  else describe.skip(`${title} (not installed: ${missing.join(", ")})`, body);
 }
 
 /** REQUIRE_PEERS=all or a comma-separated list. */

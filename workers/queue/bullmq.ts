@@ -127,8 +127,9 @@ export async function checkRedis(options: BullmqQueueOptions): Promise<void> {
   try {
     await connection.connect();
   } catch (error) {
-    const message = "Redis does not answer; check that it runs and that the queue's url is right";
-    throw new WaybillError("unreachable", [{ code: "REDIS_UNREACHABLE", field: "queue.url", message }], {
+    const message =
+      "queue.redis.url: Redis does not answer; check that it runs and that host, port and password are right";
+    throw new WaybillError("unreachable", [{ code: "REDIS_UNREACHABLE", field: "queue.redis.url", message }], {
       cause: error,
     });
   }
@@ -137,8 +138,11 @@ export async function checkRedis(options: BullmqQueueOptions): Promise<void> {
     const policy = Array.isArray(answer) ? answer[1] : undefined;
     if (policy === undefined) options.onTrouble("REDIS_POLICY_UNKNOWN");
     else if (policy !== "noeviction") {
-      const message = "Redis must run with maxmemory-policy noeviction; with any other it may drop jobs and locks";
-      throw new WaybillError("usage", [{ code: "REDIS_EVICTS", field: "queue.url", message, limit: "noeviction" }]);
+      const message =
+        "queue.redis.url: Redis must run with maxmemory-policy noeviction; with any other it may drop jobs and locks";
+      throw new WaybillError("usage", [
+        { code: "REDIS_EVICTS", field: "queue.redis.url", message, limit: "noeviction" },
+      ]);
     }
   } finally {
     connection.disconnect();
