@@ -6,7 +6,7 @@ import type { SortableRow } from "./platform.ts";
 export interface ExternalSortOptions {
   /** Folder for a temporary folder of this sort, which is removed at its end, also when the consumer stops early. */
   readonly directory: string;
-  /** Key and row bytes held in memory before they are spilled. Default 32 MiB. */
+  /** Key and row bytes held in memory before they are spilled. Default 24 MiB. */
   readonly memoryBytes?: number;
   /** Runs merged at a time. Default 64. */
   readonly fanIn?: number;
@@ -14,14 +14,14 @@ export interface ExternalSortOptions {
 
 const batchRows = 1024;
 /** Rough cost of one row's objects beside its bytes. */
-const rowOverheadBytes = 256;
+const rowOverheadBytes = 512;
 
 /** Sorts rows by unsigned key bytes; equal keys keep their order of arrival. Memory is bounded, the rest is runs on disk. */
 export async function* externalSort(
   rows: AsyncIterable<readonly SortableRow[]>,
   options: ExternalSortOptions,
 ): AsyncIterable<readonly SortableRow[]> {
-  const { memoryBytes = 32 * 1024 * 1024, fanIn = 64 } = options;
+  const { memoryBytes = 24 * 1024 * 1024, fanIn = 64 } = options;
   await mkdir(options.directory, { recursive: true });
   const folder = await mkdtemp(join(options.directory, "sort-"));
   try {

@@ -4,6 +4,7 @@ import { type Problem, WaybillError } from "../core/errors.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { ControlTotal } from "../core/model/records.ts";
 import { createTotals, type Totals } from "../core/model/totals.ts";
+import { createRowCanonicalizer } from "../core/rows/canonical-row.ts";
 import type { ColumnType, LogicalRow, ProfileMember, RowProfile } from "../core/rows/profile.ts";
 import { sortKey } from "../core/rows/sort-key.ts";
 import { createRowValidator, type RowValidator } from "../core/rows/validate-row.ts";
@@ -22,6 +23,7 @@ export class RowAudit {
   private readonly totals: Totals;
   private readonly members: ReadonlyMap<string, ProfileMember>;
   private readonly wantsKeys: boolean;
+  private readonly canonical: (row: LogicalRow) => string;
   private summed = true;
   private digestible = true;
 
@@ -33,6 +35,7 @@ export class RowAudit {
     this.totals = createTotals(profile.controlTotals);
     this.members = new Map(profile.members.map((member) => [member.name, member]));
     this.wantsKeys = wantsKeys;
+    this.canonical = createRowCanonicalizer(profile);
   }
 
   /** Every row could be part of the digest. */
@@ -61,7 +64,7 @@ export class RowAudit {
       if (problems.length > 0) this.digestible = false;
       else if (this.wantsKeys) {
         const key = sortKey(row, this.profile.primaryKeys);
-        keyed.push({ key, canonical: canonicalJson(row), objectRef, number });
+        keyed.push({ key, canonical: this.canonical(row), objectRef, number });
       }
     }
     return this.wantsKeys ? keyed : none;
