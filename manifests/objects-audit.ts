@@ -60,6 +60,7 @@ export class ObjectsAudit {
     for (const object of this.input.objects) {
       yield* this.object(object);
       this.objectsDone += 1;
+      this.progress(0);
     }
   }
 

@@ -61,7 +61,7 @@ export interface VerifyInput {
   readonly limits?: Partial<VerifyLimits>;
   /** Microseconds; decides whether the resource has expired. Left out: that is not checked. */
   readonly nowUs?: bigint;
-  /** Called after every chunk of a data object. */
+  /** Called after every chunk of a data object and at the end of each. */
   readonly onProgress?: (progress: VerifyProgress) => void;
   readonly signal?: AbortSignal;
 }

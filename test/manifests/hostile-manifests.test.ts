@@ -76,6 +76,8 @@ describe("object references", () => {
     expect(resolveObjectRef("m_1/a.jsonl", "file:///reports/r_1/m_1/")).toBe("a.jsonl");
     expect(resolveObjectRef("x/reports/r_1/m_1/a.jsonl", "/reports/r_1/m_1")).toBeUndefined();
     expect(resolveObjectRef("r_1/a.jsonl", "/reports/r_1/m_1")).toBeUndefined();
+    expect(resolveObjectRef("../m_1/a.jsonl", "/reports/../m_1")).toBeUndefined();
+    expect(resolveObjectRef("./a.jsonl", "/reports/.")).toBeUndefined();
     expect(resolveObjectRef("1/a.jsonl", "/reports/r_1/m_1")).toBeUndefined();
   });
 
