@@ -108,10 +108,13 @@ describe("a folder as a place", () => {
     }
   });
 
-  it.skipIf(process.getuid?.() === 0)("a file that this user may not read is named as such (root may read everything)", async () => {
-    await chmod(join(folder, "part-00000.jsonl.gz"), 0o000);
-    expect((await verifyLocation(folder)).failures).toEqual(["READER_FORBIDDEN"]);
-  });
+  it.skipIf(process.getuid?.() === 0)(
+    "a file that this user may not read is named as such (root may read everything)",
+    async () => {
+      await chmod(join(folder, "part-00000.jsonl.gz"), 0o000);
+      expect((await verifyLocation(folder)).failures).toEqual(["READER_FORBIDDEN"]);
+    },
+  );
 });
 
 describe("an expectation", () => {
