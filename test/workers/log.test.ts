@@ -33,14 +33,14 @@ describe("what a log line tells of an error", () => {
     expect(reduceError(error)).toEqual(expected);
   });
 
-  it("[I11] never its text, its cause's text or a body, wherever a provider put a secret", () => {
+  it("[I17] never its text, its cause's text or a body, wherever a provider put a secret", () => {
     const causes = errors.map(([, error]) => new DeliveryError("INTERNAL", { cause: error }));
     expect(JSON.stringify([...errors.map(([, error]) => error), ...causes].map(reduceError))).not.toContain("canary");
   });
 });
 
 describe("the structured log", () => {
-  it("[I11] writes message, fields, code and class as one line without the secret, the host or the process", () => {
+  it("[I17] writes message, fields, code and class as one line without the secret, the host or the process", () => {
     const lines: string[] = [];
     const log = createLog("warn", { write: (line) => lines.push(line) });
     log.error("run failed", new DeliveryError("INTERNAL", { cause: new ProviderFault(canary) }), { attempt: 2 });
