@@ -20,7 +20,7 @@ export interface CommandLine {
   readonly directory: string;
   path(...names: string[]): string;
   run(...parameters: string[]): Promise<Ended>;
-  /** Every file below the folder that is not the ledger's, by relative path, sorted. */
+  /** Every file and every empty folder (`name/`) below the folder that is not the ledger's, by relative path, sorted. */
   files(): Promise<readonly string[]>;
 }
 
@@ -48,10 +48,13 @@ export async function openCommandLines(): Promise<CommandLines> {
         run: (...parameters) => run(directory, parameters),
         async files() {
           const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-          return entries
-            .filter((entry) => entry.isFile())
-            .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+          const paths = entries.map((entry) => {
+            const path = join(entry.parentPath, entry.name).slice(directory.length + 1);
+            return entry.isDirectory() ? `${path}/` : path;
+          });
+          return paths
             .filter((path) => !path.startsWith(".waybill/"))
+            .filter((path) => !path.endsWith("/") || !paths.some((other) => other !== path && other.startsWith(path)))
             .sort();
         },
       };
