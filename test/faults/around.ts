@@ -39,8 +39,9 @@ export function aroundStore(store: ObjectStore, around: Around): ObjectStore {
 /** Same stream: one call when its first item is taken. */
 export async function* aroundStream<T>(call: Call, stream: AsyncIterable<T>, around: Around): AsyncIterable<T> {
   const items = stream[Symbol.asyncIterator]();
-  let next = await around(call, () => items.next());
+  // Also when `around` throws after the call: the operating system closes the files of a dead process.
   try {
+    let next = await around(call, () => items.next());
     for (; next.done !== true; next = await items.next()) yield next.value;
   } finally {
     await items.return?.();
