@@ -64,8 +64,9 @@ export async function provePart(
       }
     }
   } catch (error) {
-    if (error instanceof WaybillError) throw new DeliveryError("ROW_NOT_ENCODABLE", { cause: error });
-    throw error;
+    // Other kinds, such as a full spool, say nothing about the rows.
+    if (!(error instanceof WaybillError) || error.kind !== "content") throw error;
+    throw new DeliveryError("ROW_NOT_ENCODABLE", { cause: error });
   }
   const count = decoded.count;
   if (count !== emitted.count || decoded.finish() !== emitted.finish()) {

@@ -153,7 +153,7 @@ function restore(chunk: DuckDBDataChunk, columns: readonly ReadColumn[], before:
       try {
         const value = reader.read(vector, index);
         if (value !== undefined) row[member.name] = value;
-        else if (member.missing === "null") row[member.name] = null;
+        else if (member.missing === "null" || member.missing === "null-or-absent") row[member.name] = null;
       } catch (error) {
         if (!(error instanceof JsonError)) throw error;
         const message = `row ${number}: ${member.name}: ${error.message}`;

@@ -111,6 +111,18 @@ describe("decodeJsonl", () => {
     expect(codes(await jsonl(`{"a":"${"é".repeat(40)}"}\n`, { maxRecordBytes: 60 }))).toEqual(["1:RECORD_TOO_LONG"]);
   });
 
+  it("holds no more of a record without an end than its limit", async () => {
+    let givenBytes = 0;
+    async function* endless(): AsyncIterable<Uint8Array> {
+      for (; givenBytes < 10_000_000; givenBytes += 50_000) yield new Uint8Array(50_000).fill(0x20);
+    }
+    for await (const batch of decodeJsonl(endless(), limits({ maxRecordBytes: 100_000 }))) {
+      expect(codes(batch)).toEqual(["1:RECORD_TOO_LONG"]);
+      break;
+    }
+    expect(givenBytes).toBeLessThan(300_000);
+  });
+
   it("ends with RESOURCE_TOO_LARGE past its row and byte bounds", async () => {
     expect(await thrownCodes(jsonl('{"a":1}\n{"a":2}\n{"a":3}\n', { maxRows: 2 }))).toEqual(["RESOURCE_TOO_LARGE"]);
     expect(await thrownCodes(jsonl('{"a":1}\n{"a":2}\n', { maxDecodedBytes: 15 }))).toEqual(["RESOURCE_TOO_LARGE"]);

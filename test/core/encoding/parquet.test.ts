@@ -9,10 +9,12 @@ import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { canonicalJson } from "../../../core/canonical-json.ts";
+import { decodeCsv } from "../../../core/encoding/csv.ts";
 import { encodeParts } from "../../../core/encoding/encode-parts.ts";
-import type { EncodedPart } from "../../../core/encoding/encoding.ts";
+import { defaultDecodeLimits, type EncodedPart } from "../../../core/encoding/encoding.ts";
 import { instantToUs } from "../../../core/model/instant.ts";
 import type { FileCompression } from "../../../core/model/records.ts";
+import { parquetRecords } from "../../../core/rows/parquet-rows.ts";
 import type { ColumnType, LogicalRow, ProfileMember, RowProfile } from "../../../core/rows/profile.ts";
 import { inKeyOrder, type ProfiledRows } from "../../conformance/arbitrary-rows.ts";
 import { hardRows } from "../../conformance/hard-rows.ts";
@@ -314,6 +316,23 @@ describe("Parquet parts", () => {
     const rows = Array.from({ length: 140_000 }, (_, n) => ({ n }));
     const parts = await encode(keyed([], rows), "zstd", 138_000, 130_000);
     expect(parts.map((part) => part.rowCount)).toEqual([138_000, 2_000]);
+  });
+
+  it("of others give null, as their CSV does, for an empty cell where null and absent are both legal", async () => {
+    const content = keyed([nullable("a", { kind: "string" })], [{ n: 0, a: null }]);
+    const [path] = await writeRetainedFiles(content.rows, content.profile, directory);
+    const members = content.profile.members.map((member) =>
+      member.name === "a" ? ({ ...member, missing: "null-or-absent" } as const) : member,
+    );
+    const foreign = { ...content.profile, members };
+    for await (const batch of parquetRecords(path ?? "", foreign))
+      expect(batch).toEqual([{ number: 1, row: { n: 0, a: null } }]);
+    async function* csv(): AsyncIterable<Uint8Array> {
+      yield Buffer.from("n,a\r\n0,\r\n");
+    }
+    for await (const batch of decodeCsv(csv(), foreign, defaultDecodeLimits)) {
+      expect(batch).toEqual([{ number: 1, row: { n: 0, a: null } }]);
+    }
   });
 
   it("do not mind members named like the columns that DuckDB adds", async () => {
