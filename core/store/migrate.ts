@@ -20,9 +20,8 @@ const directory = fileURLToPath(new URL("./migrations/", import.meta.url));
  */
 export async function migrate(db: Database): Promise<readonly string[]> {
   const migrations = await readMigrations();
-  await db.query(
-    "create table if not exists ledger_migration (number integer primary key, name text not null, sha256 text not null)",
-  );
+  // Of two processes that both see no table one fails to create it, in spite of the words; on the second try it sees the other's.
+  await createTable(db).catch(() => createTable(db));
   await refuseForeign(db, migrations);
   const ran: string[] = [];
   for (const migration of migrations) {
@@ -30,6 +29,12 @@ export async function migrate(db: Database): Promise<readonly string[]> {
     if (await apply(db, migration)) ran.push(migration.name);
   }
   return ran;
+}
+
+async function createTable(db: Database): Promise<void> {
+  await db.query(
+    "create table if not exists ledger_migration (number integer primary key, name text not null, sha256 text not null)",
+  );
 }
 
 /** False: another process ran it meanwhile. The first statement claims the number, so the loser of a race waits, then fails as a whole. */

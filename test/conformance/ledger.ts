@@ -9,6 +9,7 @@ import { leaseSuite } from "./ledger/leases.ts";
 import { obligationSuite } from "./ledger/obligations.ts";
 import { pageSuite } from "./ledger/pages.ts";
 import { revisionSuite } from "./ledger/revisions.ts";
+import { sequenceSuite } from "./ledger/sequences.ts";
 
 /**
  * The promises of the ledger. A database passes this suite unchanged. `open` gives an empty, migrated ledger that `close` removes;
@@ -25,5 +26,6 @@ export function ledgerConformance(name: string, open: () => Promise<Database>, t
     commitSuite(open, traits);
     pageSuite(open);
     isolationSuite(open);
+    sequenceSuite(open);
   });
 }

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { recordFacts } from "../../../core/ledger/facts.ts";
 import { journalOf } from "../../../core/ledger/queries.ts";
-import { finishReady, publishRevision } from "../../../core/ledger/transitions.ts";
+import { createObligation, finishReady, publishRevision } from "../../../core/ledger/transitions.ts";
 import { migrate } from "../../../core/store/migrate.ts";
 import type { Database, Sql } from "../../../core/store/sql.ts";
 import { everything, outboxOf, unchanged } from "./expectations.ts";
-import { aRevision, readyOutcome, retainedParts } from "./records.ts";
+import { aRevision, obligationFacts, readyOutcome, retainedParts } from "./records.ts";
 import { claimed, committed, delivered, type LedgerWorld, ledgerWorld, opened, owed } from "./world.ts";
 
 /** What a database under the ledger has, so that a skip can name it. */
@@ -134,6 +134,26 @@ export function commitSuite(open: () => Promise<Database>, traits: LedgerTraits)
       expect(places.map(({ seq }) => seq)).toEqual(places.map((_, index) => BigInt(index + 1)));
       const times = places.map(({ at }) => at);
       expect(times).toEqual([...times].sort((left, right) => (left < right ? -1 : left > right ? 1 : 0)));
+    });
+
+    it("B41: many transitions of one account at once all take effect, once each", async () => {
+      await owed(db);
+      const hours = Array.from({ length: 10 }, (_, hour) => String(hour).padStart(2, "0"));
+      const work = hours.flatMap((hour) => {
+        const period = { start: `2026-08-25T${hour}:00:00Z`, end: `2026-08-25T${hour}:30:00Z`, source_timezone: "UTC" };
+        const revision = aRevision({ reporting_revision_id: `rev-${hour}`, period });
+        const facts = obligationFacts({ reporting_obligation_id: `obl-${hour}`, period });
+        return [createObligation(db, facts), publishRevision(db, { revision, retained: retainedParts() })];
+      });
+      for (const { created } of await Promise.all(work)) expect(created).toBe(true);
+      const attempts = hours.map(async (hour) => {
+        const record = await opened(db, "current", { obligationId: `obl-${hour}`, revisionId: `rev-${hour}` });
+        return await delivered(db, record, aRevision());
+      });
+      const statuses = (await Promise.all(attempts)).map(({ status }) => status);
+      expect(new Set(statuses)).toEqual(new Set(["available"]));
+      const [count] = await db.query("select count(*) = max(seq) as gapless from journal");
+      expect(count).toEqual({ gapless: true });
     });
 
     it("records and the facts about them share a place", async () => {
