@@ -13,7 +13,7 @@ export interface Output {
   document(value: object): void;
   /** A remark on stderr in both modes. */
   note(line: string): void;
-  /** Draws progress: over itself for a person, else a line per finished stage and one every ten seconds within it. */
+  /** Draws progress: over itself for a person, else a line per stage and one every ten seconds within it. */
   readonly progress: ProgressListener;
   /** Removes a half-drawn progress line. */
   settle(): void;
@@ -62,7 +62,8 @@ export function createOutput(terminal: Terminal, options: { readonly json: boole
       stage = progress.stage;
       lastMs = nowMs;
       if (terminal.isInteractive) draw(progressText(progress));
-      else terminal.stderr.write(`${progressText(progress)}\n`);
+      // A stage's first count says nothing; those that follow show that it moves.
+      else terminal.stderr.write(`${isNewStage ? `${progress.stage} ...` : progressText(progress)}\n`);
     },
     settle,
   };

@@ -5,6 +5,7 @@ import { addConfigCommand } from "./commands/config.ts";
 import { addDefineCommand } from "./commands/define.ts";
 import { addDeliverCommand } from "./commands/deliver.ts";
 import { addDemoCommand } from "./commands/demo.ts";
+import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addLsCommand } from "./commands/ls.ts";
@@ -31,6 +32,7 @@ const commands = [
   addInitCommand,
   addMigrateCommand,
   addConfigCommand,
+  addDoctorCommand,
   addRetainCommand,
   addDeliverCommand,
   addRedriveCommand,

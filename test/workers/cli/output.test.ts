@@ -46,7 +46,7 @@ describe("output", () => {
     const output = createOutput(terminal, { json: false, quiet: false });
     for (const done of [1, 2, 3]) output.progress({ stage: "reading rows", done, unit: "rows" });
     output.progress({ stage: "sorting rows" });
-    expect(terminal.err()).toBe("reading rows ... 1 rows\nsorting rows ...\n");
+    expect(terminal.err()).toBe("reading rows ...\nsorting rows ...\n");
     createOutput(terminal, { json: false, quiet: true }).progress({ stage: "reading rows" });
     expect(terminal.err()).toBe("");
   });
