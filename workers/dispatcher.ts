@@ -15,8 +15,6 @@ export interface DispatcherOptions {
   /** Deliveries at once. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  /** Told how each run ended. */
-  readonly onRun?: (job: Job, result: RunResult) => void;
 }
 
 /** Connects the ledger's due list with the queue's slots. */
@@ -25,11 +23,14 @@ export interface Dispatcher {
   start(): void;
   /** Adds every materialization that is due to the queue; what waits there already is added once. Returns how many were due. */
   enqueueDue(): Promise<number>;
+  /** Resolves when the runs that are under way here have ended, also those that a queue which was closed no longer waits for. */
+  settled(): Promise<void>;
 }
 
 /** The queue may lose everything: `enqueueDue` brings it back from the ledger. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { db, queue, runner, log, transports } = options;
+  const running = new Set<Promise<void>>();
 
   async function add(transport: string, materializationId: string, nextRunAtUs: bigint, delayMs = 0): Promise<void> {
     const job = { id: jobId(materializationId, nextRunAtUs), transport, materializationId };
@@ -49,12 +50,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
+  async function work(job: Job): Promise<void> {
+    const result = await runner.run(job.materializationId, options.signal);
+    await follow(result, job.materializationId);
+  }
+
   return {
     start() {
       queue.process({ transports, concurrency: options.concurrency }, async (job) => {
-        const result = await runner.run(job.materializationId, options.signal);
-        options.onRun?.(job, result);
-        await follow(result, job.materializationId);
+        const run = work(job);
+        running.add(run);
+        await run.finally(() => running.delete(run));
       });
     },
     async enqueueDue() {
@@ -62,6 +68,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       for (const { transport, materializationId, nextRunAtUs } of found)
         await add(transport, materializationId, nextRunAtUs);
       return found.length;
+    },
+    async settled() {
+      await Promise.allSettled(running);
     },
   };
 }

@@ -162,7 +162,9 @@ async function compose(options: OpenWaybillOptions, opened: (() => Promise<void>
       // Running deliveries get their time first; only then are they cut off, which gives their leases back.
       await queue.close(closeDeadlineMs);
       stopping.abort(new DOMException("shutting down", "AbortError"));
-      await queue.close(closeDeadlineMs);
+      const settled = new AbortController();
+      await Promise.race([dispatcher.settled(), systemClock.sleep(closeDeadlineMs, settled.signal)]);
+      settled.abort();
       await drivers.close();
       await folder.release();
       await db.close();
