@@ -18,7 +18,7 @@ describe("the dispatcher", () => {
     return createDispatcher({ db, queue, runner: worker.runner, log: silentLog, transports, concurrency: 2, signal });
   }
 
-  it("[I15] queues all that is due, once, and runs it to its end", async () => {
+  it("[I18] queues all that is due, once, and runs it to its end", async () => {
     const { world } = used;
     const worker = await world.worker();
     const ids = [await world.open(worker), await world.open(worker), await world.open(worker)];
@@ -36,7 +36,7 @@ describe("the dispatcher", () => {
     await queue.close(0);
   });
 
-  it("[I15] a queue that loses everything loses no delivery", async () => {
+  it("[I18] a queue that loses everything loses no delivery", async () => {
     const { world } = used;
     const worker = await world.worker();
     const id = await world.open(worker);

@@ -87,7 +87,7 @@ describe("an embedded installation", () => {
     await next.close();
   });
 
-  it("[I20] is opened by one process at a time, and says who has it", async () => {
+  it("[I25] is opened by one process at a time, and says who has it", async () => {
     const waybill = await open();
     const refused = await open().catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(WaybillError);

@@ -53,7 +53,7 @@ describe("a sweep", () => {
     expect(calls.map(({ method }) => method).sort()).toEqual(["enqueueDue", "trim"]);
   });
 
-  it("[I24] removes the data of a withdrawn delivery, commit mark first, and settles it once no reader sees it", async () => {
+  it("[I19] removes the data of a withdrawn delivery, commit mark first, and settles it once no reader sees it", async () => {
     const { world } = used;
     const { calls, around } = recordCalls();
     const worker = await world.worker({ faults: { writer: around, reader: around } });
@@ -71,7 +71,7 @@ describe("a sweep", () => {
     expect((await world.find(id)).record.status).toBe("available");
   });
 
-  it("[I24] looks again for a day, and removes what a late writer put back", async () => {
+  it("[I19] looks again for a day, and removes what a late writer put back", async () => {
     const { world } = used;
     const worker = await world.worker();
     const id = await world.open(worker);
@@ -90,7 +90,7 @@ describe("a sweep", () => {
     expect(await world.story(id)).toEqual(before);
   });
 
-  it("[I24] waits for the lease of a worker that may still write", async () => {
+  it("[I19] waits for the lease of a worker that may still write", async () => {
     const { world } = used;
     const worker = await world.worker();
     const id = await world.open(worker);
@@ -123,7 +123,7 @@ describe("a sweep", () => {
     expect((await sweep(optionsOf(worker), calm)).withdrawn).toEqual([id]);
   });
 
-  it("[I24] does not believe a destination that removed nothing", async () => {
+  it("[I19] does not believe a destination that removed nothing", async () => {
     const { world } = used;
     const worker = await world.worker({ driver: (driver) => ({ ...driver, withdraw: async () => undefined }) });
     const id = await world.open(worker);
