@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { WaybillError } from "../core/errors.ts";
+import { expireAllLeases } from "../core/ledger/transitions.ts";
 import { createFolderRetainedStore } from "../core/rows/folder-retained-store.ts";
 import type { RetainedStore } from "../core/rows/retained.ts";
 import { migrate } from "../core/store/migrate.ts";
@@ -116,6 +117,8 @@ async function compose(options: OpenWaybillOptions, opened: (() => Promise<void>
   const db = await openLedger(options);
   opened.push(() => db.close());
   await migrate(db);
+  // The embedded ledger's lock says that no other process works here: whoever still has a lease was killed.
+  if (options.postgresUrl === undefined) await expireAllLeases(db);
   const folder = await takeWorkFolder(at("work"));
   opened.push(() => folder.release());
   const workDirectory = folder.scratch;
