@@ -7,6 +7,7 @@ export { journalOf } from "./queries/journal.ts";
 export { ledgerNow } from "./queries/now.ts";
 export { obligationProjection } from "./queries/obligation-projection.ts";
 export type { Page, PageRequest } from "./queries/page.ts";
+export { latestProof } from "./queries/proofs.ts";
 export {
   currentRevision,
   findMaterialization,

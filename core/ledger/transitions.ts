@@ -9,7 +9,7 @@ export {
   installConfiguration,
 } from "./transitions/configurations.ts";
 export { installDefinition } from "./transitions/definitions.ts";
-export { type Expired, type ExpireOptions, expireLeases } from "./transitions/expiry.ts";
+export { type Expired, type ExpireOptions, expireAllLeases, expireLeases } from "./transitions/expiry.ts";
 export { type Failed, finishFailed } from "./transitions/fail.ts";
 export { finishReady } from "./transitions/finish.ts";
 export { type Claim, type Claimed, claim, type Release, release, renew } from "./transitions/leases.ts";
@@ -21,5 +21,6 @@ export {
 } from "./transitions/materializations.ts";
 export { type CreatedObligation, createObligation } from "./transitions/obligations.ts";
 export { recordCommit, recordPhase, recordProbe } from "./transitions/progress.ts";
+export { recordProof } from "./transitions/proofs.ts";
 export { publishRevision } from "./transitions/revisions.ts";
 export { placeTombstone, settleTombstone, type TombstoneRequest } from "./transitions/tombstones.ts";

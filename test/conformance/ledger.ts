@@ -8,6 +8,7 @@ import { isolationSuite } from "./ledger/isolation.ts";
 import { leaseSuite } from "./ledger/leases.ts";
 import { obligationSuite } from "./ledger/obligations.ts";
 import { pageSuite } from "./ledger/pages.ts";
+import { proofSuite } from "./ledger/proofs.ts";
 import { revisionSuite } from "./ledger/revisions.ts";
 import { sequenceSuite } from "./ledger/sequences.ts";
 
@@ -27,5 +28,6 @@ export function ledgerConformance(name: string, open: () => Promise<Database>, t
     pageSuite(open);
     isolationSuite(open);
     sequenceSuite(open);
+    proofSuite(open);
   });
 }
