@@ -1,5 +1,6 @@
 import type { EncodedPart, Encoding } from "../core/encoding/encoding.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { DestinationProof } from "../core/model/destination-proof.ts";
 import type {
   ControlTotal,
   MethodPattern,
@@ -93,6 +94,12 @@ export interface Attempt {
 export interface Driver {
   readonly traits: DriverTraits;
   prepare(input: PlanInput): DriverPlan;
+  /**
+   * Puts the destination's promises to the test with a probe of its own and removes it again, also after a failure. What is found is
+   * returned, not thrown; thrown is only what says nothing about the destination: DESTINATION_UNREACHABLE, DESTINATION_THROTTLED,
+   * INTERNAL. Absent where a destination has nothing to prove.
+   */
+  prove?(attempt: Attempt): Promise<DestinationProof>;
   write(plan: DriverPlan, content: DeliveryContent, attempt: Attempt): Promise<Staged>;
   commit(plan: DriverPlan, staged: Staged, attempt: Attempt): Promise<CommitEvidence>;
   findCommit(plan: DriverPlan, attempt: Attempt): Promise<CommitEvidence | undefined>;

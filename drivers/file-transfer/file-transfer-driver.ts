@@ -12,6 +12,8 @@ import { objectKey } from "./layout.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { observeDelivery } from "./observe-delivery.ts";
 import { encodedParts, manifestBytes, manifestObject, partObjects, sideObjects } from "./outgoing-objects.ts";
+import type { FixFor } from "./proof-fixes.ts";
+import { type ConsumerIdentity, proveDestination } from "./prove-destination.ts";
 import { type DeliveryTarget, placeObjects } from "./write-delivery.ts";
 
 export interface FileTransferOptions {
@@ -21,6 +23,10 @@ export interface FileTransferOptions {
   readonly writer: ObjectStore;
   /** Opens a store with the identity that reads as the buyer does. Called for every probe, so that nothing of an earlier call is reused. */
   openReader(): ObjectStore;
+  /** Present when the read-back is done as the buyer, and claims to be. */
+  readonly consumer?: ConsumerIdentity;
+  /** What to do about a destination that fails its proof, in the transport's words. */
+  readonly fixFor?: FixFor;
   /** Temporary files of the read-back. */
   readonly spoolDirectory: string;
   /** Names what makes the bytes. Default: the running encoder of core. */
@@ -53,6 +59,15 @@ export function createFileTransferDriver(options: FileTransferOptions): Driver {
         location: writer.location,
         settings,
         fingerprint: fingerprint(settings.encoding),
+      }),
+
+    prove: (attempt) =>
+      proveDestination({
+        writer,
+        openReader: () => options.openReader(),
+        consumer: options.consumer,
+        fixFor: options.fixFor ?? (() => undefined),
+        attempt,
       }),
 
     async write(driverPlan, content, attempt) {

@@ -21,6 +21,10 @@ export interface PutOptions extends CallOptions {
   readonly contentType: string;
   /** `Attempt.key`: part of every staging name (temporary file, block id), so that two tries never share one. */
   readonly attemptKey: string;
+  /** False: the name is not looked up before, so that only the exclusive write itself can refuse. Default true, which saves uploads. */
+  readonly lookFirst?: boolean;
+  /** Told to the store in place of the body's own hash, to see whether it checks. Lower-case hex; no effect without `sendsChecksum`. */
+  readonly declaredSha256?: string;
 }
 
 export interface OpenOptions extends CallOptions {
@@ -36,6 +40,8 @@ export interface OpenOptions extends CallOptions {
 export interface ObjectStore {
   /** The destination as a URL without credentials, without a trailing slash. */
   readonly location: string;
+  /** True when the store is told the SHA-256 of a body and has to refuse other bytes. Absent: only our own check of the body stands. */
+  readonly sendsChecksum?: boolean;
   /**
    * Creates `key` from `body`, streamed; when it is taken, changes nothing and says so, whatever is there. Of racing callers exactly
    * one gets `created`. The object appears complete or not at all: a body that ends early, or is not the bytes its size and sha256

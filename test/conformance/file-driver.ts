@@ -7,6 +7,7 @@ import { type Around, type Call, crashAt, failWhere, recordCalls } from "../faul
 import { sha256Hex } from "../faults/bodies.ts";
 import { attemptOf, type Delivery, deliver, driverConformance, matches } from "./driver.ts";
 import { fileCrashSweep } from "./file-crash-sweep.ts";
+import { fileProof } from "./file-proof.ts";
 import { createFileRig, type FilePlace, type FileRig, flipped, folderOf, partsOf } from "./file-rig.ts";
 import { createSampleDelivery, type SampleDelivery } from "./sample-delivery.ts";
 
@@ -16,6 +17,7 @@ const sideNames = ["revision.json", "definition.json", "row-schema.json", "canon
 export function fileDriverConformance(name: string, createPlace: () => Promise<FilePlace>): void {
   driverConformance(name, async () => createFileRig(await createPlace()));
   fileCrashSweep(name, createPlace);
+  fileProof(name, createPlace);
 
   describe(`file driver: ${name}`, () => {
     let rig: FileRig;

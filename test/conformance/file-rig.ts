@@ -6,6 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Driver, DriverPlan, DriverTraits } from "../../drivers/driver.ts";
 import { createFileTransferDriver } from "../../drivers/file-transfer/file-transfer-driver.ts";
 import type { ObjectStore } from "../../drivers/file-transfer/object-store.ts";
+import type { ConsumerIdentity } from "../../drivers/file-transfer/prove-destination.ts";
 import { type Around, aroundStore } from "../faults/around.ts";
 import { collect, sha256Hex } from "../faults/bodies.ts";
 import type { DriverRig } from "./driver.ts";
@@ -18,6 +19,8 @@ export interface FilePlace {
   openWriter(): ObjectStore;
   /** A store with the identity that reads back. */
   openReader(): ObjectStore;
+  /** Who reads back, when that is not the writer. */
+  readonly consumer?: ConsumerIdentity;
   /** Writes or replaces an object behind the port's back. */
   replace(key: string, bytes: Uint8Array): Promise<void>;
   readonly canaries: readonly string[];
@@ -65,6 +68,7 @@ export async function createFileRig(place: FilePlace): Promise<FileRig> {
         return wrapped(place.openReader(), options.reader);
       },
       spoolDirectory,
+      ...(place.consumer === undefined ? {} : { consumer: place.consumer }),
       ...(fingerprint === undefined ? {} : { fingerprint: () => fingerprint }),
     });
   };

@@ -13,6 +13,8 @@ export type Fault =
       readonly headers?: { readonly [name: string]: string };
     }
   | { readonly kind: "delay"; readonly milliseconds: number }
+  /** Something happens at the server before it hears of this request. */
+  | { readonly kind: "after"; readonly act: () => Promise<void> }
   /** The reply breaks off after that many bytes of its body. */
   | { readonly kind: "truncate"; readonly afterBytes: number };
 
@@ -61,6 +63,12 @@ function act(fault: Fault, incoming: IncomingMessage, reply: ServerResponse, ori
       reply.once("close", () => clearTimeout(timer));
       return;
     }
+    case "after":
+      fault.act().then(
+        () => forward(incoming, reply, origin, fault),
+        () => incoming.socket.destroy(),
+      );
+      return;
     default:
       forward(incoming, reply, origin, fault);
   }

@@ -3,6 +3,7 @@ import type { DestinationBinding, DriverEnvironment } from "../../destination-bi
 import type { Driver, DriverTraits } from "../../driver.ts";
 import type { TransportModule } from "../../registry.ts";
 import { createFileTransferDriver } from "../file-transfer-driver.ts";
+import type { FixFor } from "../proof-fixes.ts";
 import { type LocalConfig, readLocalConfig } from "./config.ts";
 import { createLocalStore } from "./store.ts";
 
@@ -24,9 +25,23 @@ export function createLocalDriver(binding: DestinationBinding, environment: Driv
     settings: config,
     writer: createLocalStore({ root: config.root }),
     openReader: () => createLocalStore({ root: config.readerRoot }),
+    ...(binding.verification_path === "representative_consumer" ? { consumer: {} } : {}),
+    fixFor,
     spoolDirectory: environment.spoolDirectory,
   });
 }
+
+const fixFor: FixFor = (check, code) => {
+  if (check === "write" && code === "DESTINATION_FORBIDDEN")
+    return "give the worker's account write and search permission on the folder of settings.location";
+  if (check === "write" && code === "DESTINATION_UNSAFE")
+    return "use a file system with hard links and without symbolic links below settings.location";
+  if (check === "read_back" && code === "READER_FORBIDDEN")
+    return "give the account that reads, read and search permission on the folder of settings.reader.location";
+  if (check === "read_back")
+    return "settings.reader.location must be the same folder as settings.location, mounted anew";
+  return undefined;
+};
 
 /** The traits of a local destination; what can be claimed depends on whether the buyer's own mount is read. */
 export function traitsOf(config: LocalConfig): DriverTraits {

@@ -35,7 +35,7 @@ export function createLocalStore(options: LocalStoreOptions): ObjectStore {
         const { folder, name } = split(key);
         const path = await makeFolder(folder);
         const target = join(path, name);
-        if ((await factsOf(target)) !== undefined) return { outcome: "exists" };
+        if (put.lookFirst !== false && (await factsOf(target)) !== undefined) return { outcome: "exists" };
         const temporary = join(path, temporaryNameFor(put.attemptKey));
         try {
           await writeComplete(temporary, body, put.signal);

@@ -4,7 +4,8 @@ import type { Driver, DriverTraits } from "../../driver.ts";
 import type { TransportModule } from "../../registry.ts";
 import { createFileTransferDriver } from "../file-transfer-driver.ts";
 import { readS3Config, type S3Config } from "./config.ts";
-import { identityOf, openStore } from "./place.ts";
+import { defaultAccessKeyId, identityOf, openStore } from "./place.ts";
+import { fixesFor } from "./proof-fixes.ts";
 
 /** S3 answers a read after a write; a policy that lets the buyer in may take this long to be seen everywhere. Ms. */
 const policyVisibilityWindowMs = 60_000;
@@ -23,12 +24,19 @@ export async function createS3Driver(binding: DestinationBinding, environment: D
   const reader = await identityOf(config.reader, environment.secret);
   if (reader !== undefined && reader.accessKeyId === writer?.accessKeyId)
     throw new DeliveryError("CONFIGURATION_INVALID");
-  const readAs = binding.verification_path === "representative_consumer" ? reader : writer;
+  const asConsumer = binding.verification_path === "representative_consumer";
+  const readAs = asConsumer ? reader : writer;
+  const differs = async (): Promise<boolean | undefined> => {
+    const writerKey = writer?.accessKeyId ?? (await defaultAccessKeyId(config));
+    return writerKey === undefined || reader === undefined ? undefined : writerKey !== reader.accessKeyId;
+  };
   return createFileTransferDriver({
     traits: traitsOf(config),
     settings: config,
     writer: openStore(config, writer),
     openReader: () => openStore(config, readAs),
+    ...(asConsumer ? { consumer: { differs } } : {}),
+    fixFor: fixesFor(config),
     spoolDirectory: environment.spoolDirectory,
   });
 }

@@ -52,6 +52,18 @@ export async function identityOf(
   };
 }
 
+/** Name of the access key that the process's own identity uses now; undefined when it has none. Not a secret, and not shown either. */
+export async function defaultAccessKeyId({ region }: S3Place): Promise<string | undefined> {
+  const client = new S3({ region, logger: silent });
+  try {
+    return (await client.config.credentials()).accessKeyId;
+  } catch {
+    return undefined;
+  } finally {
+    client.destroy();
+  }
+}
+
 /** Opens a place that is no destination, such as the retained store's. WaybillError `usage` with every problem of the settings. */
 export async function openS3Place(settings: JsonObject, secret: ResolveSecret): Promise<ObjectStore> {
   const reader = readSettings(settings);

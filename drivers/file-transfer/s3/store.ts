@@ -40,10 +40,12 @@ export function createS3Store(options: S3StoreOptions): ObjectStore {
   return {
     location: `s3://${bucket}${options.prefix === "" ? "" : `/${options.prefix}`}`,
 
+    sendsChecksum: full,
+
     async putIfAbsent(key, body, put) {
       const Key = keyOf(key);
       // Saves the upload where somebody was first; whether the write is exclusive is the conditional put's business.
-      if ((await head(Key, put)) !== undefined) return { outcome: "exists" };
+      if (put.lookFirst !== false && (await head(Key, put)) !== undefined) return { outcome: "exists" };
       if (body.sizeBytes <= multipartAbove) return { outcome: await putOnce(Key, body, put) };
       const target = {
         client,
@@ -144,7 +146,9 @@ export function createS3Store(options: S3StoreOptions): ObjectStore {
 
   async function putOnce(Key: string, body: ByteSource, put: PutOptions): Promise<"created" | "exists"> {
     const stream = Readable.from(checkedBody(body, put.signal), { objectMode: false, highWaterMark: mebibyte });
-    const checksum = full ? { ChecksumSHA256: Buffer.from(body.sha256, "hex").toString("base64") } : {};
+    const checksum = full
+      ? { ChecksumSHA256: Buffer.from(put.declaredSha256 ?? body.sha256, "hex").toString("base64") }
+      : {};
     // A body that fails does not end the SDK's request by itself; what really happened is the stream's error, not the abort's.
     let bodyError: unknown;
     const failed = new AbortController();
