@@ -13,6 +13,7 @@ import { keepLease } from "./lease-keeper.ts";
 import type { WorkerLog } from "./log.ts";
 import { planWith } from "./plan-with.ts";
 import { type ProbeStep, probeOnce } from "./probe-loop.ts";
+import { refuseUnproved } from "./refuse-unproved.ts";
 import { nextStep, type RetryPolicy } from "./retry-policy.ts";
 
 export interface RunnerOptions {
@@ -114,6 +115,8 @@ function runOf(
 async function deliver(options: RunnerOptions, run: DeliveryRun): Promise<RunResult> {
   const { lease, work } = run;
   const startedAtUs = run.attempt.nowUs();
+  const refusal = await refuseUnproved(run);
+  if (refusal !== undefined) return await fail(options, lease, refusal);
   const committed = await commitOnce(run);
   const step = await probeOnce(run, committed, options.policy);
   switch (step.kind) {

@@ -52,6 +52,8 @@ export interface WorkerOptions {
   readonly traits?: Partial<DriverTraits>;
   /** What makes the bytes; another one than the plan's is another encoder. */
   readonly fingerprint?: string;
+  /** Puts the destination to the test before its first delivery. Default false: the world's folder counts as proved. */
+  readonly proves?: boolean;
   /** Changes the driver, for what an object store cannot show. */
   readonly driver?: (driver: Driver) => Driver;
   readonly log?: WorkerLog;
@@ -251,7 +253,9 @@ async function createWorker(place: WorkerPlace, options: WorkerOptions): Promise
     spoolDirectory: join(place.directory, "work"),
     ...(fingerprint === undefined ? {} : { fingerprint: () => fingerprint }),
   });
-  const driver = options.driver === undefined ? made : options.driver(made);
+  const { prove: _, ...proved } = made;
+  const proving = options.proves === true ? made : proved;
+  const driver = options.driver === undefined ? proving : options.driver(proving);
   const spool = await openSpool({
     directory: options.spoolDirectory ?? join(place.directory, "spool"),
     ...(faults.spool === undefined ? {} : { fileSystem: aroundSpoolFiles(faults.spool) }),

@@ -23,6 +23,10 @@ const sentences: { readonly [kindAndEvent: string]: (detail: JsonObject) => stri
     return `attempt ${count(d["attempt"])} opened to deliver ${how} by ${text(d["transport"])}; no rows taken from the source`;
   },
   "materialization claimed": (d) => `a worker took it up (run ${count(d["generation"])}, ${text(d["purpose"])})`,
+  "materialization destination_proved": (d) =>
+    `the destination was put to the test before its first delivery and passed: ${checksText(d["checks"])}`,
+  "materialization destination_refused": (d) =>
+    `the destination was put to the test and refused (${text(d["failure_code"])}), nothing was delivered: ${checksText(d["checks"])}`,
   "materialization writing": () => "writing to the destination",
   "materialization committed": (d) =>
     `committed${at(objectOf(d["evidence"])["location"])}; not ready until it was read back`,
@@ -51,6 +55,18 @@ function plainSentence(kind: string, event: string, detail: JsonObject): string 
   const because = code === undefined || code === null ? "" : ` after ${text(code)}`;
   const when = typeof delay === "number" && delay > 0 ? `, going on in ${(delay / 1000).toFixed(1)} s` : "";
   return `${kind} ${event.replaceAll("_", " ")}${because}${when}`;
+}
+
+/** Checks by name; what to do stands behind each that did not pass. */
+function checksText(value: JsonValue | undefined): string {
+  const checks = Array.isArray(value) ? value : [];
+  return checks
+    .map(objectOf)
+    .map(({ name, outcome, fix }) => {
+      const said = outcome === "pass" ? "" : ` ${text(outcome)}`;
+      return `${text(name).replaceAll("_", " ")}${said}${typeof fix === "string" ? ` (${fix})` : ""}`;
+    })
+    .join(", ");
 }
 
 function path(detail: JsonObject): string {
