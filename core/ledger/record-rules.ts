@@ -4,7 +4,7 @@ import { idSet, isId } from "../model/id.ts";
 import { parseInstant } from "../model/instant.ts";
 import { periodProblems } from "../model/period.ts";
 import type { Coverage, ObligationFacts, Revision } from "../model/records.ts";
-import { controlTotalProblems } from "../model/totals.ts";
+import { revisionProblems } from "../model/revision.ts";
 import { isStorable } from "./configuration-rules.ts";
 import type { ConfigurationGeneration, RetainedDescriptor } from "./ledger-records.ts";
 
@@ -50,58 +50,15 @@ export function obligationProblems(facts: ObligationFacts, configuration: Config
   return [...problems, ...periodProblems(facts.period), ...coverageProblems(facts.coverage)];
 }
 
-/** What is wrong with a revision by itself, before the rules of its chain. */
-export function revisionProblems(revision: Revision, retained: RetainedDescriptor): readonly Problem[] {
+/** What is wrong with a revision and its retained parts, before the rules of its chain. */
+export function publicationProblems(revision: Revision, retained: RetainedDescriptor): readonly Problem[] {
   const { problems, demand } = collect("INVALID_REVISION");
-  demand(isId(revision.reporting_revision_id), "reporting_revision_id", "must be an id");
   demand(isStorable(revision.account_id), "account_id", "must be 1 to 255 characters without U+0000");
-  demand(
-    /^[0-9A-Fa-f]{64}$/.test(revision.revision_content_sha256),
-    "revision_content_sha256",
-    "must be a SHA-256 in hex",
-  );
-  demand(Number.isSafeInteger(revision.row_count) && revision.row_count >= 0, "row_count", "must be a whole number");
+  const hash = /^[0-9A-Fa-f]{64}$/;
+  demand(hash.test(revision.revision_content_sha256), "revision_content_sha256", "must be a SHA-256 in hex");
   const retainedRows = retained.parts.reduce((sum, part) => sum + part.rowCount, 0);
   demand(retainedRows === revision.row_count, "row_count", "must equal the rows of the retained parts");
-  demandScope(revision.media_buy_ids, revision.coverage, demand);
-  demandFinality(revision, demand);
-  const created = parseInstant(revision.created_at);
-  demand(created !== undefined, "created_at", "must be an instant");
-  demand(parseInstant(revision.observed_at) !== undefined, "observed_at", "must be an instant");
-  const { data_through, data_through_precision } = revision;
-  demand(
-    (data_through === null) === (data_through_precision === "unknown"),
-    "data_through",
-    "must be null exactly when its precision is unknown",
-  );
-  demand(
-    data_through === null || parseInstant(data_through) !== undefined,
-    "data_through",
-    "must be an instant or null",
-  );
-  return [
-    ...problems,
-    ...periodProblems(revision.period),
-    ...coverageProblems(revision.coverage),
-    ...controlTotalProblems(revision.control_totals),
-  ];
-}
-
-function demandFinality(revision: Revision, demand: Demand): void {
-  const official = ["finality_basis", "finality_policy_id", "finalized_at"] as const;
-  for (const field of official) {
-    const given = revision[field] !== undefined;
-    if (revision.finality === "official") demand(given, field, "must be given for an official revision");
-    else demand(!given, field, "is only for an official revision");
-  }
-  if (revision.finalized_at === undefined) return;
-  const finalized = parseInstant(revision.finalized_at);
-  const created = parseInstant(revision.created_at);
-  demand(
-    finalized !== undefined && (created === undefined || finalized <= created),
-    "finalized_at",
-    "must be an instant not after created_at",
-  );
+  return [...problems, ...revisionProblems(revision)];
 }
 
 function demandScope(mediaBuyIds: readonly string[], coverage: Coverage, demand: Demand): void {

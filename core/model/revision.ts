@@ -21,7 +21,7 @@ export function revisionProblems(revision: Revision): readonly Problem[] {
   }
   demand(isIdSet(revision.media_buy_ids), "media_buy_ids", "must be distinct and sorted by code point");
   demand(
-    sameList(idSet(revision.coverage.media_buy_ids), revision.media_buy_ids),
+    sameList(idSet(revision.coverage.media_buy_ids), idSet(revision.media_buy_ids)),
     "coverage.media_buy_ids",
     "must equal media_buy_ids",
   );

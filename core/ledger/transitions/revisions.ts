@@ -5,7 +5,7 @@ import { chainProblem } from "../../model/revision-chain.ts";
 import type { Database, Sql } from "../../store/sql.ts";
 import { type Fact, recordFacts } from "../facts.ts";
 import type { RetainedDescriptor } from "../ledger-records.ts";
-import { revisionProblems } from "../record-rules.ts";
+import { publicationProblems } from "../record-rules.ts";
 import { refusal, refuseProblems } from "../refusal.ts";
 import { sliceKey } from "../slice-key.ts";
 import { fromStored } from "../stored-json.ts";
@@ -20,7 +20,7 @@ export async function publishRevision(
   db: Database,
   { revision, retained }: { readonly revision: Revision; readonly retained: RetainedDescriptor },
 ): Promise<{ readonly created: boolean }> {
-  refuseProblems(revisionProblems(revision, retained));
+  refuseProblems(publicationProblems(revision, retained));
   const key = sliceKey(revision);
   return await db.transaction(async (tx) => {
     const head = await lockSlice(tx, revision.account_id, key);
