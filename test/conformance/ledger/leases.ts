@@ -73,6 +73,13 @@ export function leaseSuite(open: () => Promise<Database>): void {
       expect((await take("a"))?.lease.generation).toBe(2);
     });
 
+    it("a release that does not count takes the try of its claim back", async () => {
+      const lease = await claimed(db, record);
+      await release(db, lease, { delayMs: 0, event: "interrupted", uncounted: true });
+      expect(await findMaterialization(db, operator, id)).toMatchObject({ tries: 0 });
+      expect((await claim(db, { materializationId: id, workerId: "next", leaseMs: 1000 }))?.work.tries).toBe(1);
+    });
+
     it("a lease ends at its exact instant and can then be claimed by another worker under a new token", async () => {
       const first = await claimed(db, record);
       await world.clock.set(first.untilUs - 1n);
