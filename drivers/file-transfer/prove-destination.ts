@@ -38,12 +38,12 @@ const refusals: readonly FailureCode[] = ["REVISION_UNREADABLE", "DESTINATION_UN
 const names = ["created", "damaged", "misdeclared", "written-by-reader"] as const;
 
 /**
- * Tests the promises that delivery depends on, with objects in a folder of its own (`waybill-probe-<random>/`) that nothing else shares,
- * and removes them in any case. A failed write leaves the rest untested; other failures do not hide each other.
+ * Tests the promises that delivery depends on, with objects in a folder of its own below `waybill-probe/` that nothing else shares, and
+ * removes them in any case; those of a proof that was killed go with the next one of the same attempt, or after an hour. A failed write leaves the rest untested; other failures do not hide each other.
  */
 export async function proveDestination(place: DestinationToProve): Promise<DestinationProof> {
   const { attempt, consumer } = place;
-  const folder = `waybill-probe-${randomBytes(8).toString("hex")}`;
+  const folder = `${probeFolder}/${ownerOf(attempt)}-${attempt.nowUs() / 1_000_000n}-${randomBytes(8).toString("hex")}`;
   const key = (name: (typeof names)[number]): string => objectKey(folder, name);
   const first = bodyOf(`waybill probe ${folder}\n`);
   const other = bodyOf(`another probe ${folder}\n`);
@@ -123,6 +123,7 @@ export async function proveDestination(place: DestinationToProve): Promise<Desti
 
   let completed = false;
   try {
+    await removeAbandoned(place.writer, attempt);
     await check("write", write);
     const tested = failureCode === null;
     for (const [name, test] of rest) await check(name, tested ? test : async () => "unknown");
@@ -135,6 +136,35 @@ export async function proveDestination(place: DestinationToProve): Promise<Desti
     if (completed && written) checks.push(cleanedUp(removed, place.fixFor));
   }
   return { outcome: failureCode === null ? "pass" : "fail", failure_code: failureCode, checks };
+}
+
+const probeFolder = "waybill-probe";
+const abandonedAfterSeconds = 3600n;
+
+/** Names whose proof a probe is: the attempt's key without its lease generation, which a takeover raises. */
+function ownerOf({ key }: Attempt): string {
+  return `p${sha256Hex(new TextEncoder().encode(key.replace(/\.\d+$/, ""))).slice(0, 12)}`;
+}
+
+/** Removes what killed proofs left. A place that may not be listed keeps it: that is no reason to refuse the place. */
+async function removeAbandoned(store: ObjectStore, attempt: Attempt): Promise<void> {
+  const { signal } = attempt;
+  const nowSeconds = attempt.nowUs() / 1_000_000n;
+  const dead: string[] = [];
+  try {
+    for await (const { key } of store.list(probeFolder, { signal })) {
+      const [owner, started] = key.slice(probeFolder.length + 1).split("-");
+      const old = /^\d+$/.test(started ?? "") && nowSeconds - BigInt(started ?? "0") > abandonedAfterSeconds;
+      if (owner === ownerOf(attempt) || old) dead.push(key);
+    }
+    for (const key of dead) await store.remove(key, { signal });
+    await store.collectLeftovers(probeFolder, {
+      signal,
+      startedBeforeUs: attempt.nowUs() - abandonedAfterSeconds * 1_000_000n,
+    });
+  } catch {
+    signal.throwIfAborted();
+  }
 }
 
 /** What stands at the key must be these bytes, all of them read. */

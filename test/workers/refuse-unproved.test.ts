@@ -10,7 +10,7 @@ import { overwriting } from "../faults/overwriting.ts";
 import { leaseMs } from "./delivery-world.ts";
 import { calm, useWorld } from "./use-world.ts";
 
-const probe = "waybill-probe-";
+const probe = "waybill-probe/";
 const isPut = ({ method }: Call): boolean => method === "putIfAbsent";
 const ofDelivery = (calls: readonly Call[]): readonly string[] =>
   calls.filter((call) => isPut(call) && !call.target.startsWith(probe)).map(({ target }) => target);
