@@ -120,7 +120,18 @@ export function createLocalStore(options: LocalStoreOptions): ObjectStore {
     return path === undefined ? undefined : join(path, name);
   }
 
+  /** Again when a folder above vanished in between: another writer took it along with its last object. */
   async function makeFolder(folder: string): Promise<string> {
+    for (let again = 3; ; again--) {
+      try {
+        return await makeFolderOnce(folder);
+      } catch (error) {
+        if (again === 0 || errnoOf(error) !== "ENOENT") throw error;
+      }
+    }
+  }
+
+  async function makeFolderOnce(folder: string): Promise<string> {
     const root = await realRoot();
     let path = root;
     for (const segment of folder.split("/")) {
