@@ -32,6 +32,7 @@ async function walk<T>(
   do {
     const page = await list({ limit, order, ...(after === undefined ? {} : { after }) });
     items.push(...page.items);
+    if (items.length > 1000) throw new Error("the list has no end");
     after = page.after;
   } while (after !== undefined);
   return items;
