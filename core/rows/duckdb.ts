@@ -133,7 +133,12 @@ async function interruptible<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
-  const interrupt = (): void => connection.interrupt();
+  let again: NodeJS.Timeout | undefined;
+  const interrupt = (): void => {
+    connection.interrupt();
+    // An interrupt that comes before the statement has really begun is forgotten: it is repeated until the statement ends.
+    again = setInterval(() => connection.interrupt(), 20);
+  };
   signal?.addEventListener("abort", interrupt, { once: true });
   try {
     return await work();
@@ -142,6 +147,7 @@ async function interruptible<T>(
     throw engineError(error);
   } finally {
     signal?.removeEventListener("abort", interrupt);
+    clearInterval(again);
   }
 }
 

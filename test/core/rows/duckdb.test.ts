@@ -90,6 +90,16 @@ describe("engine", () => {
     await expect(run("SELECT 1", controller.signal)).rejects.toThrow("enough");
   });
 
+  it("an abort in the same turn as the start is not forgotten", async () => {
+    const { run } = await opened();
+    for (let round = 0; round < 20; round++) {
+      const controller = new AbortController();
+      const running = run("SELECT count(*) FROM range(100000000) a, range(100000) b", controller.signal);
+      controller.abort(new Error("enough"));
+      await expect(running).rejects.toThrow("enough");
+    }
+  });
+
   it("a folder that cannot be made, or that a database cannot lie in, is a problem of configuration", async () => {
     await writeFile(join(directory, "file"), "");
     const unusable = await refusalOf(openEngine({ directory: join(directory, "file", "engine") }));
